@@ -12,10 +12,10 @@ from tests.report.showing import comparison_markdown
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Finding
-from tracekit.model.estimate import Statement
 from tracekit.names import printable
 from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES, Name
 from tracekit.report.markdown import LONGEST, RESERVE, Piece, _cell, _detail, bounded, escaped, fenced, unlinked
+from tracekit.statements.accuracy import NotComparable
 from tracekit.statements.advice import CompileLayers, RunAgain
 from tracekit.statements.findings.compiling import UncompiledComponent
 from tracekit.statements.findings.precision import OutputsDiffer
@@ -148,7 +148,7 @@ def test_parts_find_room_by_their_rank_and_stand_in_their_order():
 
 
 def test_forty_long_findings_leave_the_gate_the_figures_and_the_first_of_them():
-    long = Statement("not_comparable", {"path": "e" * 1500, "mismatch": InOneOutputOnly()})
+    long = NotComparable("e" * 1500, InOneOutputOnly())
     findings = tuple(Finding(OutputsDiffer("t" * 100, f"finding number {at}", long), 1.0) for at in range(40))
     comparison = timed_comparison()
     gate = check(comparison, parse_conditions("wall<=+3%"))

@@ -78,10 +78,13 @@ class Health(Statement):
         return HealthFinding(self.code, self.severity, self.count, self.facts, self.long())
 
 
+WindowKind = Literal["steps", "span", "whole"]
+
+
 class Window(Struct, frozen=True):
     """The stretch of time that is analysed."""
 
-    kind: Literal["steps", "span", "whole"]
+    kind: WindowKind
     steps: int  #: Its steps or named spans; 0 when it is the whole trace.
     span_us: float  #: Length of the stretch: for several devices the longest one's.
 

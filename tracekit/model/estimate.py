@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
+
+from tracekit.model import statement
 
 #: What the interval of an estimate comes from: nothing, for what is counted, or what is seen to differ.
 EstimateBasis = Literal["exact", "calls", "processes", "recordings", "matching"]
 Order = Literal["larger", "smaller"]
 
 
-class Statement(Struct, frozen=True):
+#: What a part of an interval comes from.
+DoubtCode = Literal[
+    "calls",
+    "processes",
+    "other_processes",
+    "noise",
+    "noise_for_other_processes",
+    "other_jobs",
+    "least_change_of_jobs",
+    "least_change",
+    "recordings",
+    "one_recording",
+]
+
+
+class Reason(statement.Statement):
     """Why something was decided, or what it assumes."""
 
-    code: str  #: Which; `report/words` says it in English.
-    facts: dict[str, Any] = field(default_factory=dict)  #: Its figures and names, with units in their keys.
+    as_written = statement.Written
 
 
 class Doubt(Struct, frozen=True):
     """A part of an interval: what it comes from, and by how much it reaches either way, in the figure's unit."""
 
-    code: str
+    code: DoubtCode
     by: float
 
 
@@ -39,7 +55,7 @@ class Estimate(Struct, frozen=True):
     basis: EstimateBasis = "exact"
     floor: Doubt | None = None
     doubts: tuple[Doubt, ...] = ()
-    assumptions: tuple[Statement, ...] = ()
+    assumptions: tuple[Reason, ...] = ()
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -79,5 +95,5 @@ class SeparateRunsChange(Struct, frozen=True):
     ratio: float  #: How many times as long as A's call B's takes.
     low: float  #: The least it may be, if nothing but the sides differed between the runs.
     high: float  #: The most it may be.
-    assumptions: tuple[Statement, ...]  #: What of that was not measured.
+    assumptions: tuple[Reason, ...]  #: What of that was not measured.
     beyond: bool  #: Beyond all of that, and what a gate holds against anybody (docs/gate.md).

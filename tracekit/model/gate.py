@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tracekit.model.estimate import Statement
+from tracekit.model.estimate import Reason
 
 #: Those of runs over several ranks alone.
 RankMetric = Literal["exposed", "waiting"]
@@ -34,7 +34,7 @@ class Checked(Struct, frozen=True):
     new: float | None  #: In the metric's unit; None where not measured.
     low: float | None  #: The least that what is limited may be, in the limit's terms; None if unknown.
     high: float | None  #: The most it may be: as `low` where there is no doubt.
-    reasons: tuple[Statement, ...]  #: Why, and what was assumed.
+    reasons: tuple[Reason, ...]  #: Why, and what was assumed.
 
 
 class Gate(Struct, frozen=True):

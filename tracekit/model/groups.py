@@ -1,10 +1,10 @@
 """What a group of kernels is known by, what shows that a library kernel was exchanged, and time by modules."""
 
-from __future__ import annotations
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from typing import Any, Literal
+from msgspec import Struct
 
-from msgspec import Struct, field
+from tracekit.model.statement import Statement
 
 #: Work that libraries do, and the families that are told by names alone.
 WorkKind = Literal["product", "attention", "convolution"]
@@ -61,12 +61,31 @@ EvidenceKind = Literal[
     "same_kernel_other_time",
 ]
 
+T_co = TypeVar("T_co", covariant=True)
 
-class Evidence(Struct, frozen=True):
-    """One thing that differs between the two sides of a group. `report/words/groups.py` says it in English."""
+
+class Change(Struct, Generic[T_co], frozen=True):
+    """What differs between the two sides."""
+
+    before: T_co
+    after: T_co
+
+
+class WrittenEvidence(Struct, frozen=True):
+    """One thing that differs between the two sides of a group, as JSON holds it."""
 
     kind: EvidenceKind
-    facts: dict[str, Any] = field(default_factory=dict)  #: Figures and names, with units in their keys.
+    facts: dict[str, Any]  #: Figures and names, with units in their keys.
+
+
+class Evidence(Statement):
+    """One thing that differs between the two sides of a group."""
+
+    code: ClassVar[EvidenceKind]
+    as_written = WrittenEvidence
+
+    def written(self) -> WrittenEvidence:
+        return WrittenEvidence(self.code, self.facts)
 
 
 class ModuleTime(Struct, frozen=True):
@@ -82,4 +101,4 @@ class ModuleTime(Struct, frozen=True):
     a_kernels: float
     b_kernels: float
     groups: tuple[int, ...]  #: Positions in the comparison's `groups` of its own work, the largest change first.
-    children: tuple[ModuleTime, ...]  #: The largest change first.
+    children: "tuple[ModuleTime, ...]"  #: The largest change first.

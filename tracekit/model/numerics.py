@@ -5,8 +5,8 @@ from typing import Literal
 from msgspec import Struct
 
 from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text
-from tracekit.model.estimate import Statement
 from tracekit.model.note import Noted
+from tracekit.model.statement import Statement, Written
 
 #: What an output is held against: the eager form, a second call of the same form, the model in a higher precision, or a
 #: call under another seed.
@@ -79,6 +79,21 @@ class FormNumerics(Struct, frozen=True):
     against_another_seed: OutputDifference | None = None
 
 
+class AccuracyReason(Statement):
+    """Why outputs are judged as they are, with the figures that rests on."""
+
+    as_written = Written
+
+    @property
+    def no_reference(self) -> Noted | None:
+        """Why nothing of a higher precision is held against the outputs."""
+        return None
+
+    def short(self) -> str:
+        """The figures alone, `error 0.035 vs float32, eager 0.01, tolerance 0.034`; empty without any."""
+        return ""
+
+
 class Accuracy(Struct, frozen=True):
     """Whether compiled code still computes what eager code does, by the rules of docs/numerics.md. `equal` is bit for
     bit; `undecided`: the outputs differ and nothing says which is nearer the truth; `random`: they differ as those of
@@ -86,5 +101,5 @@ class Accuracy(Struct, frozen=True):
 
     result: Literal["equal", "as_accurate", "less_accurate", "undecided", "random"]
     basis: Literal["reference", "tolerance", "bits"]
-    reason: Statement  #: Why, with the figures it rests on.
+    reason: AccuracyReason  #: Why, with the figures it rests on.
     rank: int | None = None  #: Of several ranks the one whose outputs are worst, where others' are better.

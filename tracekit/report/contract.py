@@ -18,11 +18,12 @@ from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.statement import builtins_of
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import encodable
-from tracekit.report.words.groups import evidence_sentences, label_words
+from tracekit.report.words.groups import label_words
 from tracekit.report.words.not_compiled import because, remedy_words
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
-from tracekit.report.words.reasons import accuracy_because, bound_because, reason_words
+from tracekit.statements.bounds import bound_because
 from tracekit.statements.places import made_at_words
+from tracekit.statements.reasons import reason_words
 
 
 def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
@@ -76,8 +77,7 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     if comparison.verdict.apart is not None:
         fields["verdict"]["apart"]["assumed"] = reason_words(comparison.verdict.apart.assumptions)
     if comparison.accuracy is not None:
-        reason = comparison.accuracy.reason
-        fields["accuracy"]["because"] = accuracy_because(reason.code, reason.facts)
+        fields["accuracy"]["because"] = comparison.accuracy.reason.long()
     if comparison.gate is not None:
         for checked, said in zip(comparison.gate.checked, fields["gate"]["checked"], strict=True):
             said["because"] = reason_words(checked.reasons)
@@ -94,7 +94,7 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
         # Positions in sequences that are not written say nothing.
         del told["a_at"], told["b_at"]
         told["label"], told["evidence_facts"] = label_words(group.label), told["evidence"]
-        told["evidence"] = evidence_sentences(group.evidence)
+        told["evidence"] = [each.long() for each in group.evidence]
     fields["findings"] = builtins_of([each.written() for each in comparison.findings])
     del fields["a_bound"], fields["b_bound"]
     fields["a"] = _side(comparison.a, comparison.a_bound, top)

@@ -11,7 +11,7 @@ import msgspec
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.names import encodable
 from tracekit.report.words.common import compiling_words, work_words
-from tracekit.report.words.groups import evidence_sentences, label_words
+from tracekit.report.words.groups import label_words
 from tracekit.shell import variable_words
 
 MIB = 2**20
@@ -35,7 +35,7 @@ OF_GROUP: dict[str, tuple[type, Callable[[KernelGroup], object]]] = {
     "where": (str, lambda group: BETWEEN.join(group.where)),
     "a_kernels": (str, lambda group: BETWEEN.join(member.name for member in group.a)),
     "b_kernels": (str, lambda group: BETWEEN.join(member.name for member in group.b)),
-    "evidence": (str, lambda group: BETWEEN.join(evidence_sentences(group.evidence))),
+    "evidence": (str, lambda group: BETWEEN.join(each.long() for each in group.evidence)),
 }
 #: What every file of kernel groups has, whatever is known of them.
 GROUP_COLUMNS = {"group": int, **{name: kind for name, (kind, _) in OF_GROUP.items()}}

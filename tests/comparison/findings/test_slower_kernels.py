@@ -6,13 +6,12 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.findings.precision import find_single_precision
 from tracekit.comparison.findings.slower_kernels import find_slower_convolutions
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
-from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Activity, Operator, Sequence
+from tracekit.statements.evidence import ChannelsMovedLast, EpilogueLost, OtherKernel
 
 Sizes = tuple[int, ...]
 #: What the group at the first place has as evidence, at the second, and what is said of channels that moved.
-OF_0, OF_1 = (Evidence("epilogue_lost", {"kernels_beside": at}) for at in range(2))
-MOVED = Evidence("channels_moved_last")
+OF_0, OF_1, MOVED = EpilogueLost(0), EpilogueLost(1), ChannelsMovedLast()
 FIRST, LAST = (960, 320, 8, 1), (960, 1, 96, 12)
 
 
@@ -44,7 +43,7 @@ def group(a: tuple[int, ...], b: tuple[int, ...] | None = None) -> KernelGroup:
     """The kernels at these places; without those of B, at the same."""
     members = (GroupMember("k", 1, 1.0),)
     b = a if b is None else b
-    evidence = (Evidence("epilogue_lost", {"kernels_beside": a[0]}),) if a else ()
+    evidence = (EpilogueLost(a[0]),) if a else ()
     return KernelGroup("substituted", "x", "anchors", members, members, 0, 0.0, (), evidence=evidence, a_at=a, b_at=b)
 
 
@@ -158,9 +157,9 @@ def test_of_a_bare_trace_triton_kernels_tell_that_inductor_made_it(family: str, 
 
 def test_that_channels_moved_is_said_once():
     sides = side("eager", [convolution(500, FIRST)]), side("compiled", [convolution(2000, LAST)])
-    evidence = (Evidence("other_kernel", {"before": "a", "after": "b"}), Evidence("channels_moved_last"))
+    evidence = OtherKernel(before="a", after="b"), MOVED
     finding = find_slower_convolutions(compared(*sides, replace(group((0,)), evidence=evidence)))
-    assert [each.kind for each in finding.statement.shown_by] == ["other_kernel", "channels_moved_last"]
+    assert finding.statement.shown_by == evidence
 
 
 def matmul(dtype: str, us: float) -> Activity:

@@ -8,6 +8,7 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.model.comparison import Side
 from tracekit.model.numerics import Accuracy, FormNumerics, Other, OutputDifference, TensorDifference
+from tracekit.statements import accuracy as reasons
 from tracekit.statements.noted import ReferenceDoesNotFit, ShapesDiffer
 
 DOES_NOT_FIT = ReferenceDoesNotFit(dtype="float32", needs_bytes=90.0, free_bytes=40)
@@ -58,9 +59,9 @@ def test_an_error_up_to_three_times_eager_s_is_rounding_in_half_precision():
     assert judged(numerics(tensor(0.01)), numerics(tensor(0.01), SAME)).result == "equal"
     assert by_reference(tensor(0.01), tensor(0.033)).result == "as_accurate"
     found = by_reference(tensor(0.01), tensor(0.035))
-    assert (found.result, found.basis, found.reason.code) == ("less_accurate", "reference", "error")
-    facts = {"path": "", "compiled": 0.035, "eager": 0.01, "reference": "float32"}
-    assert found.reason.facts == {**facts, "allowed": pytest.approx(0.0339, abs=1e-4)}
+    allowed = pytest.approx(0.0339, abs=1e-4)
+    reason = reasons.Error("", compiled=0.035, eager=0.01, reference="float32", allowed=allowed)
+    assert found == Accuracy("less_accurate", "reference", reason)
 
 
 def test_full_precision_is_held_to_twice_and_small_tensors_to_three_times():
@@ -85,7 +86,7 @@ def test_what_compiled_differs_by_from_itself_excuses_nothing():
     """Code that returns noise differs from itself by as much as from the truth."""
     found = by_reference(tensor(0.01), tensor(1.4), itself=tensor(1.4))
     assert found.result == "undecided"
-    assert found.reason.facts["compiled_from_itself"] == 1.4
+    assert found.reason.compiled_from_itself == 1.4
     assert by_reference(tensor(0.01), tensor(1.6), itself=tensor(1.4)).result == "less_accurate"
     for size in (1.0, 10.0):
         one, other = (tensor(0.01, max_abs=error * size, other_max=size) for error in (0.005, 0.5))
@@ -121,7 +122,7 @@ def test_outputs_without_a_finite_number_prove_nothing():
 
 def test_one_number_far_off_is_found_although_the_rest_is_right():
     found = by_reference(tensor(0.01, max_abs=0.05), tensor(0.011, max_abs=0.6))
-    assert (found.result, found.reason.code, found.reason.facts["compiled"]) == ("less_accurate", "largest_error", 0.6)
+    assert (found.result, found.reason.code, found.reason.compiled) == ("less_accurate", "largest_error", 0.6)
     assert by_reference(tensor(0.01, max_abs=0.05), tensor(0.011, max_abs=0.4)).result == "as_accurate"
 
 
@@ -144,7 +145,7 @@ def test_a_missing_tensor_is_found_and_the_worst_tensor_decides():
         for found, error in ((numerics(tensor(0.01)), 0.01), (numerics(tensor(0.01), tensor(0.02)), 0.9))
     )
     found = judged(one, other)
-    assert (found.result, found.reason.facts["path"], found.reason.facts["compiled"]) == ("less_accurate", ".b", 0.9)
+    assert (found.result, found.reason.path, found.reason.compiled) == ("less_accurate", ".b", 0.9)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_without_a_reference_forms_may_be_apart_by_what_the_dtype_tolerates(dtyp
     assert result(tolerated + 0.99 * floor).result == "as_accurate"
     found = result(tolerated + 1.01 * floor)
     assert (found.result, found.basis) == ("less_accurate", "tolerance")
-    assert found.reason.facts["no_reference"] == DOES_NOT_FIT
+    assert found.reason.no_reference == DOES_NOT_FIT
 
 
 def test_tokens_that_diverge_are_undecided_unless_they_are_nearer_to_the_reference_than_eager_s():
@@ -166,7 +167,7 @@ def test_tokens_that_diverge_are_undecided_unless_they_are_nearer_to_the_referen
         return TensorDifference("", "int64", (1, 100), 100, equal_share=share)
 
     found = judged(numerics(), numerics(None, tokens(0.4)))
-    assert (found.result, found.reason.code, found.reason.facts["share"]) == ("undecided", "integers_beside_eager", 0.4)
+    assert found == Accuracy("undecided", "tolerance", reasons.IntegersBesideEager("", 0.4, no_reference=DOES_NOT_FIT))
     assert by_reference(tokens(0.6), tokens(0.7), eager=tokens(0.6)).result == "as_accurate"
     assert by_reference(tokens(0.7), tokens(0.6), eager=tokens(0.6)).result == "undecided"
     assert by_reference(tokens(1.0), tokens(0.1), eager=tokens(0.1)).result == "less_accurate"
@@ -179,8 +180,8 @@ def test_outputs_as_far_apart_as_those_of_two_seeds_are_random_and_others_are_ju
 
     assert drawn(0.95, None).result == "less_accurate"
     found = drawn(0.95, tensor(0.97))
-    assert (found.result, found.reason.code) == ("random", "random_numbers")
-    assert found.reason.facts == {"path": "", "difference": 0.95, "another_seed": 0.97}
+    reason = reasons.RandomNumbers("", difference=0.95, another_seed=0.97)
+    assert (found.result, found.reason) == ("random", reason)
     # A fault is far less, or far more, than what a seed changes.
     assert [drawn(apart, tensor(0.97)).result for apart in (0.09, 10.0)] == ["less_accurate"] * 2
     # A reference that drew other numbers than eager judges nothing.

@@ -29,11 +29,12 @@ from tracekit.comparison.judging.thresholds import MEMORY_SLACK
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis, CommunicationUse
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Side
-from tracekit.model.estimate import Statement
+from tracekit.model.estimate import Reason
 from tracekit.model.gate import Checked, Metric, RankMetric
 from tracekit.model.run import FormName, FormResult, RankForm, RankOfRun
 from tracekit.reading.sides import load_side
 from tracekit.reading.traces import Reading
+from tracekit.statements import reasons
 
 #: Processes that agree.
 ALIKE = (1.0, 1.001, 0.999, 1.0005)
@@ -89,8 +90,8 @@ def codes(one: Checked) -> list[str]:
 
 def doubts(one: Checked) -> dict[str, float]:
     """What makes the interval hold the limit, and by how much."""
-    (reason,) = [each for each in one.reasons if each.code == "holds_limit"]
-    return {each["code"]: each.get("by_share", each.get("by_us")) for each in reason.facts["doubts"]}
+    (reason,) = [each for each in one.reasons if isinstance(each, reasons.HoldsLimit)]
+    return {each.code: each.by_us if each.by_share is None else each.by_share for each in reason.doubts}
 
 
 def half_width(one: Checked) -> float:
@@ -123,13 +124,13 @@ def test_what_other_processes_differ_by_is_assumed_of_one_and_more_of_what_waits
         assert codes(one)[0] == "holds_limit"
     else:
         assert (one.outcome, codes(one)) == ("fail", ["interval", "process_spread_assumed"])
-        assert one.reasons[1].facts == {"share": share}
+        assert one.reasons[1] == reasons.ProcessSpreadAssumed(share)
 
 
 def enough(one: Checked) -> int | None:
     """How many processes a side would decide it; 0 where none would, None where that is not told."""
-    told = [each for each in one.reasons if each.code in ("processes_would_do", "no_processes_would_do")]
-    return told[0].facts.get("processes", 0) if told else None
+    told = [each for each in one.reasons if isinstance(each, (reasons.ProcessesWouldDo, reasons.NoProcessesWouldDo))]
+    return getattr(told[0], "processes", 0) if told else None
 
 
 def test_where_one_process_of_a_side_decides_nothing_it_is_told_how_many_would() -> None:
@@ -205,10 +206,10 @@ def test_the_runs_own_process_is_one_among_the_others_and_makes_the_run_no_slowe
 def test_a_run_of_one_process_beside_one_of_several_borrows_their_spread_and_says_so():
     spread = (0.97, 1.0, 1.03, 1.0, 1.0)
     one = checked(two_runs_of(spread, (1.05,)), "wall<=+3%")
-    last = Statement("one_process_of_a_side", {"side": "new", "other": "base"})
+    last = reasons.OneProcessOfASide(side="new", other="base")
     assert (one.outcome, one.reasons[-1]) == ("inconclusive", last)
     other = checked(two_runs_of((1.0,), spread), "wall<=+3%")
-    assert other.reasons[-1] == Statement("one_process_of_a_side", {"side": "base", "other": "new"})
+    assert other.reasons[-1] == reasons.OneProcessOfASide(side="base", other="new")
     # Student's t of four degrees of freedom, one process against the mean of five.
     half = math.log((1 + one.high) / (1 + one.low)) / 2
     assert half == pytest.approx(2.776 * 0.0212 * math.sqrt(1 + 1 / 5), rel=0.02)
@@ -324,10 +325,10 @@ def test_a_limit_that_is_nearer_than_a_form_differs_from_itself_decides_nothing(
     comparison = one_run(1.1)
     noisy = replace(comparison, verdict=replace(comparison.verdict, noise_floor=0.05))
     assert outcomes(comparison, "wall<=+13%", "wall<=+7%") == ["pass", "fail"]
-    floor = {"code": "noise", "by_share": pytest.approx(0.055, abs=5e-4)}
+    floor = reasons.DoubtOfLimit("noise", by_share=pytest.approx(0.055, abs=5e-4))
     for condition in ("wall<=+13%", "wall<=+7%"):
         one = checked(noisy, condition)
-        assert (one.outcome, one.reasons[0]) == ("inconclusive", Statement("within_floor", floor))
+        assert (one.outcome, one.reasons[0]) == ("inconclusive", reasons.WithinFloor(floor))
     assert outcomes(noisy, "wall<=+20%", "wall<=+3%") == ["pass", "fail"]
 
 
@@ -335,7 +336,7 @@ def test_a_gate_does_not_fail_what_the_verdict_of_the_run_leaves_open():
     comparison = one_run(1.012)
     assert comparison.verdict.result == "inconclusive"
     reason = checked(comparison, "wall<=+0.5%").reasons[0]
-    assert reason.facts == {"code": "least_change", "by_share": pytest.approx(0.0202, abs=5e-4)}
+    assert reason == reasons.WithinFloor(reasons.DoubtOfLimit("least_change", by_share=pytest.approx(0.0202, abs=5e-4)))
     assert outcomes(comparison, "wall<=+0.5%") == ["inconclusive"]
     slower = one_run(1.03)
     assert (slower.verdict.result, outcomes(slower, "wall<=+0.5%")) == ("slower", ["fail"])
@@ -366,7 +367,7 @@ def test_recordings_that_mark_no_steps_are_held_against_nothing(metric: str):
     for a, b in (("whole", "steps"), ("steps", "whole")):
         one = checked(windows(a, b), f"{metric}<=+0%")
         assert (one.outcome, one.low, one.high) == ("inconclusive", None, None)
-        assert one.reasons == (Statement("windows_differ", {"a": a, "b": b}),)
+        assert one.reasons == (reasons.WindowsDiffer(a, b),)
     # 8 kernels a step in 2 steps are fewer than 5 in 10, and no gain.
     base, new = (make_analysis({"a": ("gemm", n, 10.0 * n)}, window="whole") for n in (50, 16))
     one = checked(compare(make_side("base", base), make_side("new", new)), f"{metric}<=+0")
@@ -387,7 +388,7 @@ def test_nothing_is_lost_for_sure_where_nothing_was_matched():
     one = checked(comparison, "groups_lost<=0")
     # 30 kernels a step of which nobody knows what they were: 15 places at most.
     assert (one.outcome, one.low, one.high) == ("inconclusive", 0, 15)
-    assert one.reasons == (Statement("holds_limit", {"doubts": []}), Statement("unmatched", {"unmatched_share": 1.0}))
+    assert one.reasons == (reasons.HoldsLimit([]), reasons.Unmatched(1.0))
     assert outcomes(comparison, "groups_lost<=14") == ["inconclusive"]
 
 
@@ -407,7 +408,7 @@ def test_what_fell_apart_for_sure_fails_and_what_may_have_is_open():
     # Little that was not matched hides nothing and is told.
     one = checked(lost_beside(45.0), "groups_lost<=3")
     assert (one.outcome, one.low, one.high, codes(one)) == ("pass", 3, 3, ["mostly_matched"])
-    assert one.reasons[0].facts["unmatched_share"] == pytest.approx(45 / 945)
+    assert one.reasons[0] == reasons.MostlyMatched(pytest.approx(45 / 945))
     assert outcomes(lost_beside(50.0), "groups_lost<=3") == ["inconclusive"]
 
 
@@ -423,7 +424,7 @@ def test_more_than_nothing_has_no_share():
     assert outcomes(some, "kernels<=+22") == ["pass"]
 
 
-def reason_of(comparison: Comparison, condition: str) -> Statement:
+def reason_of(comparison: Comparison, condition: str) -> Reason:
     assert outcomes(comparison, condition) == ["inconclusive"]
     (reason,) = checked(comparison, condition).reasons
     return reason
@@ -434,27 +435,27 @@ def test_a_limit_of_b_alone_is_held_whatever_is_known_of_a():
     untimed = compare(replace(timed.a, form=None), timed.b)
     assert outcomes(untimed, "wall<=1.1ms", "wall<=0.9ms") == ["pass", "fail"]
     for condition in ("wall<=+3%", "idle<=+50us"):
-        assert reason_of(untimed, condition) == Statement("not_timed", {"side": "base"})
+        assert reason_of(untimed, condition) == reasons.NotTimed("base")
     other = compare(timed.a, replace(timed.b, form=None))
-    assert reason_of(other, "wall<=5ms") == Statement("not_timed", {"side": "new"})
+    assert reason_of(other, "wall<=5ms") == reasons.NotTimed("new")
     idle = replace(untimed, b=replace(untimed.b, rich=untimed.b.analysis))
     assert outcomes(idle, "idle<=1ms", "busy<=1.1ms") == ["pass", "pass"]
 
 
 def test_compilation_in_one_side_spoils_the_change_and_its_own_time():
-    timed, compiled = two_runs(1.0), Statement("compiled_while_timed")
+    timed, compiled = two_runs(1.0), reasons.CompiledWhileTimed()
     late = compare(replace(timed.a, form=make_form("compiled", STEADY, during_timing=1)), timed.b)
     assert reason_of(late, "wall<=+10%") == compiled
     assert outcomes(late, "wall<=1.1ms", "recompiles<=0") == ["pass", "pass"]
     assert "compiled_while_timed" not in codes(checked(late, "idle<=1ms"))
     assert reason_of(compare(timed.b, late.a), "wall<=1.1ms") == compiled
     neither = compare(replace(timed.a, form=None), late.a)
-    assert reason_of(neither, "wall<=+3%") == Statement("not_timed", {"side": "base"})
+    assert reason_of(neither, "wall<=+3%") == reasons.NotTimed("base")
     assert reason_of(neither, "wall<=1.1ms") == compiled
     # Too few calls are not said to be none.
     few = with_forms(timed, STEADY, STEADY[:4])
     for condition in ("wall<=+3%", "wall<=5ms"):
-        assert reason_of(few, condition) == Statement("too_few_calls", {"side": "new", "needed": 5})
+        assert reason_of(few, condition) == reasons.TooFewCalls("new", needed=5)
     assert outcomes(compare(few.b, timed.b), "wall<=1.1ms") == ["pass"]
 
 

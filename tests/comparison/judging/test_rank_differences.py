@@ -11,13 +11,12 @@ from tracekit.comparison.judging.rank_differences import note_rank_differences, 
 from tracekit.comparison.judging.timed import calls_that_count
 from tracekit.errors import TracekitError
 from tracekit.model.compilation import CompilingCall, Diagnostics
-from tracekit.model.estimate import Statement
 from tracekit.model.note import Noted, WrittenNoted
 from tracekit.model.numerics import Accuracy
 from tracekit.model.run import FormResult, RankForm, RankOfRun
 from tracekit.model.statement import builtins_of
-from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.short import headline_notes
+from tracekit.statements.accuracy import Difference, Equal
 from tracekit.statements.noted import InOneOutputOnly, ReferenceOfRanks, UnknownNoted, Warned
 from tracekit.statements.rank_differences import (
     RankBroke,
@@ -64,10 +63,10 @@ def test_a_note_names_all_ranks_that_differ_alike_and_the_check_that_failed() ->
 
 
 def test_outputs_are_judged_by_the_rank_whose_are_worst() -> None:
-    own = Accuracy("equal", "bits", Statement("equal"))
+    own = Accuracy("equal", "bits", Equal())
     found = with_worst_rank(own, with_ranks((), (WORSE,)))
-    assert found is not None and (found.result, found.rank, found.reason.code) == ("less_accurate", 1, "difference")
-    assert found.reason.facts["compiled"] == 0.9
+    assert found is not None and (found.result, found.rank) == ("less_accurate", 1)
+    assert isinstance(found.reason, Difference) and found.reason.compiled == 0.9
     # Rank 0's are the side's own.
     assert with_worst_rank(own, with_ranks((WORSE,), ())) == own
     assert with_worst_rank(own, make_side("compiled", form=make_form("compiled"))) == own
@@ -84,11 +83,11 @@ def test_a_call_in_which_any_rank_compiled_does_not_count() -> None:
 def said_of(noted: Noted) -> list[str]:
     """All that is said where rank 1 did this alone."""
     side = with_ranks((), (noted,))
-    worst = with_worst_rank(Accuracy("equal", "bits", Statement("equal")), side)
+    worst = with_worst_rank(Accuracy("equal", "bits", Equal()), side)
     assert worst is not None
     notes = tuple(note_rank_differences(make_side("eager", form=make_form()), side))
     long = (note.long() for note in notes)
-    return [*long, *headline_notes(notes), accuracy_because(worst.reason.code, worst.reason.facts)]
+    return [*long, *headline_notes(notes), worst.reason.long()]
 
 
 @pytest.mark.parametrize("noted", SOUND, ids=lambda noted: str(noted.code))

@@ -6,8 +6,9 @@ from tracekit.comparison.matching.inputs import Masking, masking_of, same_inputs
 from tracekit.comparison.matching.kinds import find_evidence, kind_of, without_same
 from tracekit.comparison.matching.labels import label_of, sizes_of
 from tracekit.comparison.matching.operators import kernel_epilogue, operator_epilogue, plain_name
-from tracekit.model.groups import KernelCounts
+from tracekit.model.groups import Change, KernelCounts
 from tracekit.model.sequence import Activity, Operator
+from tracekit.statements import evidence
 
 GEMM = product(64, 64, 64, call=0)
 OTHER_GEMM = replace(GEMM, name="cutlass_gemm")
@@ -116,7 +117,7 @@ def attending(us: float, keys: tuple[int, ...], operator: Operator) -> Activity:
     return Activity("cudnn_flash_fprop", "attention", us, operator, (operator.name,), 0)
 
 
-GROWN = {"before": [1, 1, 512, 256], "after": [1, 8, 512, 256]}
+GROWN = Change((1, 1, 512, 256), (1, 8, 512, 256))
 
 
 @pytest.mark.parametrize(
@@ -125,80 +126,74 @@ GROWN = {"before": [1, 1, 512, 256], "after": [1, 8, 512, 256]}
         # Attention that became products in float32.
         (
             *("defused", [FLASH], [BMM, triton("_safe_softmax", (8, 16, 16), call=2), BMM]),
-            {
-                "attention_lost": {"kernel": "flash_fprop", "products": 2, "other_kernels": 1},
-                "single_precision": {"products": 2, "before": "bfloat16"},
-            },
+            (
+                evidence.AttentionLost("flash_fprop", products=2, other_kernels=1),
+                evidence.SinglePrecision(2, before="bfloat16"),
+            ),
         ),
         # A product that lost its bias and was split.
         (
             *("substituted", [LONG]),
             [make_activity("copy", "copy", "addmm", (), 0), PARTS, replace(PARTS, name="splitKreduce_kernel")],
-            {
-                "epilogue_lost": {"kernels_beside": 1},
-                "split_along_k": {"is_split": True},
-                "other_kernel": {"before": "gemm_128x64_bias", "after": "gemm_64x64_splitK"},
-            },
+            (
+                evidence.EpilogueLost(1),
+                evidence.SplitAlongK(is_split=True),
+                evidence.OtherKernel("gemm_128x64_bias", "gemm_64x64_splitK"),
+            ),
         ),
         # One that is summed up afterwards is split too; and that sum is no product in float32.
         (
             *("substituted", [SPLIT], [replace(SPLIT, name=name.replace("32x32", "64x64")) for name in (WHOLE, SUM)]),
-            {
-                "split_along_k": {"is_split": True},
-                "other_kernel": {"before": WHOLE, "after": WHOLE.replace("32x32", "64x64")},
-            },
+            (evidence.SplitAlongK(is_split=True), evidence.OtherKernel(WHOLE, WHOLE.replace("32x32", "64x64"))),
         ),
         (
             *("substituted", [product(64, 64, 4096, call=0, kernel="gemm")]),
             [replace(SPLIT, name=name, operator=None) for name in (WHOLE, SUM)],
-            {
-                "single_precision": {"products": 1, "before": "bfloat16"},
-                "epilogue_lost": {"kernels_beside": 0},
-                "split_along_k": {"is_split": True},
-                "other_kernel": {"before": "gemm", "after": WHOLE},
-            },
+            (
+                evidence.SinglePrecision(1, before="bfloat16"),
+                evidence.EpilogueLost(0),
+                evidence.SplitAlongK(is_split=True),
+                evidence.OtherKernel("gemm", WHOLE),
+            ),
         ),
         # A Triton kernel that may stand for what eager did prepares nothing; one more of them does.
-        ("fused", [FLASH, GELU], [FLASH, FUSED_GELU], {}),
-        ("defused", [FLASH, GELU], [FLASH, FUSED_GELU, FUSED_GELU], {"inputs_prepared": {"kernels": 1}}),
+        ("fused", [FLASH, GELU], [FLASH, FUSED_GELU], ()),
+        ("defused", [FLASH, GELU], [FLASH, FUSED_GELU, FUSED_GELU], (evidence.InputsPrepared(1),)),
         # Attention by another operator.
         (
             *("substituted", [FLASH], [replace(FLASH, name="fmha_cutlassF", operator=EFFICIENT)]),
-            {
-                "other_kernel": {"before": "flash_fprop", "after": "fmha_cutlassF"},
-                "attention_asked_otherwise": {
-                    "operator": {
-                        "before": "aten::_scaled_dot_product_cudnn_attention",
-                        "after": "aten::_efficient_attention_forward",
-                    }
-                },
-            },
+            (
+                evidence.OtherKernel("flash_fprop", "fmha_cutlassF"),
+                evidence.AttentionAskedOtherwise(
+                    Change("aten::_scaled_dot_product_cudnn_attention", "aten::_efficient_attention_forward")
+                ),
+            ),
         ),
         # Attention that was given a mask, and what that costs.
         (
             "substituted",
             [attending(16.0, (1, 1, 512, 256), cudnn())],
             [attending(34.0, (1, 8, 512, 256), cudnn(causal="False", mask=(1, 1, 512, 512)))],
-            {
-                "attention_asked_otherwise": {
-                    "is_causal": {"before": True, "after": False},
-                    "mask": {"before": None, "after": [1, 1, 512, 512]},
-                    "key": GROWN,
-                    "value": GROWN,
-                },
-                "same_kernel_other_time": {"before_us": 16.0, "after_us": 34.0},
-            },
+            (
+                evidence.AttentionAskedOtherwise(
+                    is_causal=Change(before=True, after=False),
+                    mask=Change(None, (1, 1, 512, 512)),
+                    key=GROWN,
+                    value=GROWN,
+                ),
+                evidence.SameKernelOtherTime(16.0, 34.0),
+            ),
         ),
         # An operator that adds in place of one that does not.
         (
             *("substituted", [replace(GEMM, operator=replace(GEMM.operator, name="aten::mm"))], [GEMM]),
-            {"other_operator": {"work": "product", "before": "aten::mm", "after": "aten::addmm"}},
+            (evidence.OtherOperator("product", "aten::mm", "aten::addmm"),),
         ),
     ],
 )
 def test_what_shows_that_a_library_kernel_was_exchanged(kind, a, b, told) -> None:
     assert kind_of(a, b) == kind
-    assert {each.kind: each.facts for each in find_evidence(kind, a, b)} == told
+    assert find_evidence(kind, a, b) == told
 
 
 @pytest.mark.parametrize(

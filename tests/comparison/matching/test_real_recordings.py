@@ -23,6 +23,7 @@ from tracekit.comparison.matching.operators import without_number
 from tracekit.comparison.matching.pairing import Cell
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Side
 from tracekit.model.sequence import Activity, Sequence
+from tracekit.statements.evidence import AttentionLost, SinglePrecision
 from tracekit.tracefile.read import read_trace
 
 Block = dict[tuple[int, ...], tuple[int, ...]]
@@ -236,9 +237,8 @@ def test_vit_s_lost_attention_is_the_largest_change_and_says_what_it_became() ->
     group = groups_of("vit_eager", "vit_default")[0]
     assert (group.kind, group.repeats, group.delta_count) == ("defused", 24, 24 * (7 - 2))
     lost, single = group.evidence[:2]
-    assert lost.kind == "attention_lost"
-    assert (lost.facts["products"], lost.facts["other_kernels"]) == (2, 5)
-    assert single.kind == "single_precision"
+    assert isinstance(lost, AttentionLost) and (lost.products, lost.other_kernels) == (2, 5)
+    assert isinstance(single, SinglePrecision)
 
 
 def test_names_alone_are_no_exact_match_and_lent_operators_are() -> None:

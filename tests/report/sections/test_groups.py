@@ -7,7 +7,6 @@ from tests.report.conftest import cpu_comparison, matched_comparison, timed_comp
 from tests.report.showing import comparison_page, unpacked
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
-from tracekit.model.groups import Evidence
 from tracekit.model.provenance import KernelSources, SourceLines
 from tracekit.model.sequence import Rates, Traffic
 from tracekit.model.timeline import Bars, Label, StepTimeline
@@ -18,6 +17,7 @@ from tracekit.report.sections import headline, kernel_code
 from tracekit.report.sections.groups import _group_row, clipped_before, distinct_places, every_group, group_place
 from tracekit.report.sections.headline import part_labels
 from tracekit.report.sections.kernels import bytes_of
+from tracekit.statements.evidence import OtherOperator
 
 
 def test_every_group_has_a_row_whose_figures_are_its_own():
@@ -44,7 +44,7 @@ def test_what_has_no_row_is_summed_up(monkeypatch):
 def large_groups(number: int) -> tuple[KernelGroup, ...]:
     """Each with kernels of long names, many modules and long evidence."""
     members = tuple(GroupMember(f"{i}<&>" + "k" * 196, 1.0, 1.0) for i in range(30))
-    evidence = Evidence("other_operator", {"work": "product", "before": "e<" * 1250, "after": "e<" * 1250})
+    evidence = OtherOperator("product", before="e<" * 1250, after="e<" * 1250)
     groups = []
     for at in range(number):
         where = tuple(f"model.layers.{at}.mlp.{j}." + "m" * 100 for j in range(50))

@@ -13,7 +13,6 @@ from tests.sides import BUSY, STEADY, make_analysis, make_cpu_analysis, make_for
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Bound, Comparison, Reason, ReasonShare
-from tracekit.model.estimate import Statement
 from tracekit.model.gate import Gate
 from tracekit.model.groups import GroupLabel, KernelCounts
 from tracekit.model.waterfall import Waterfall, WaterfallPart
@@ -26,6 +25,7 @@ from tracekit.report.sections.headline import (
     reason_sentence,
 )
 from tracekit.report.words.common import verdict_evidence, verdict_sentence
+from tracekit.statements.reasons import Exact
 
 
 def gated(text: str, factor: float = 1.08) -> Comparison:
@@ -59,7 +59,7 @@ def test_each_condition_is_told_with_both_figures_and_why():
 def test_lost_groups_are_told_as_the_places_that_they_are(ends: tuple[float, float], places: str):
     comparison = gated("groups_lost<=+0")
     (one,), (low, high) = comparison.gate.checked, ends
-    checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, reasons=(Statement("exact"),))
+    checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, reasons=(Exact(),))
     (sentence,) = demanded(replace(comparison, gate=Gate((checked,))))
     assert sentence.startswith(f"groups_lost<=+0: failed. {places} per step")
 

@@ -20,8 +20,8 @@ from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.comparison.matching.inputs import Dims
 from tracekit.comparison.matching.operators import library_family
 from tracekit.model.comparison import Comparison, Finding, KernelGroup
-from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Sequence
+from tracekit.statements.evidence import AttentionLost, ChannelsMovedLast, SinglePrecision
 from tracekit.statements.findings.kernels import LostAttention, SlowerAttention, SlowerConvolutions
 
 #: B keeps less than this share of A's attention time.
@@ -48,8 +48,8 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
     a, b = comparison.a, comparison.b
     attention, kept = a.family_us("attention"), b.family_us("attention")
     gemm_us = b.family_us("gemm") - a.family_us("gemm")
-    shown = [(group, {each.kind for each in group.evidence}) for group in comparison.groups]
-    lost_us = [group.delta_us for group, kinds in shown if group.kind == "defused" and "attention_lost" in kinds]
+    shown = [(group, {type(each) for each in group.evidence}) for group in comparison.groups]
+    lost_us = [group.delta_us for group, kinds in shown if group.kind == "defused" and AttentionLost in kinds]
     if not attention or kept >= LOST * attention or (gemm_us <= 0 and not lost_us):
         return None
     extra_us = sum(lost_us) if lost_us else gemm_us - (attention - kept)
@@ -60,7 +60,7 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
         attention_after_us=kept,
         products_more_us=gemm_us,
         # Half of what they cost.
-        in_float32=any(kinds >= {"attention_lost", "single_precision"} for _, kinds in shown),
+        in_float32=any(kinds >= {AttentionLost, SinglePrecision} for _, kinds in shown),
     )
     saving_us = extra_us if extra_us > 0 else None
     return Finding(statement, saving_us, layer_by_layer(b), scope_changes(b))
@@ -164,9 +164,9 @@ def find_slower_convolutions(comparison: Comparison) -> Finding | None:
     worth_it = by_inductor and lost_us > gained_us
     settings = side.settings if worth_it else None
     evidence = slower[0].group.evidence
-    if moved and not any(each.kind == "channels_moved_last" for each in evidence):
+    if moved and not any(isinstance(each, ChannelsMovedLast) for each in evidence):
         # Of kernels that stayed as they were the group does not say it.
-        evidence = (*evidence, Evidence("channels_moved_last"))
+        evidence = (*evidence, ChannelsMovedLast())
     statement = SlowerConvolutions(
         convolutions=max(round(sum(each.calls for each in slower)), 1),
         before_us=sum(each.a_us for each in slower),

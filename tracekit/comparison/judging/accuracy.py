@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.model.comparison import Side
-from tracekit.model.estimate import Statement
+from tracekit.model.note import Noted
 from tracekit.model.numerics import UNIT_ROUNDOFF, Accuracy, FormNumerics, OutputDifference, TensorDifference
 from tracekit.model.run import Settings
+from tracekit.statements import accuracy as reasons
 
 #: By how many times compiled code may be further from the reference than eager code: two orders of rounding are two
 #: draws of one error, and torch's own accuracy checks allow 2, and 3 for half precisions and small tensors.
@@ -41,22 +42,22 @@ class _Judged(Struct, frozen=True):
 
     result: Result
     excess: float
-    reason: Statement
+    reason: reasons.OfTensor
 
 
 def _judge_error(
-    code: str, each: TensorDifference, error: float, allowed: float, own: float, scale: float = 1.0, **facts: Any
+    reason: reasons.Error | reasons.LargestError | reasons.Difference, own: float, scale: float = 1.0
 ) -> _Judged:
     """An error beside what is allowed of it. `own` is what the compiled form differs by from itself: where another call
     of it might be within that, an error that is more proves nothing. It excuses nothing, or a form that returns noise
     would excuse itself. `scale` is what errors are of, where they are not relative."""
-    facts = {"path": each.path, "compiled": error, **facts, "allowed": allowed}
+    error, allowed = reason.compiled, reason.allowed
     if error <= allowed:
-        return _Judged("as_accurate", error / allowed if allowed else 0.0, Statement(code, facts))
+        return _Judged("as_accurate", error / allowed if allowed else 0.0, reason)
     excess = error / allowed if allowed else math.inf
     if error <= allowed + own * scale:
-        return _Judged("undecided", excess, Statement(code, {**facts, "compiled_from_itself": own}))
-    return _Judged("less_accurate", excess, Statement(code, facts))
+        return _Judged("undecided", excess, reason.but(compiled_from_itself=own))
+    return _Judged("less_accurate", excess, reason)
 
 
 def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
@@ -77,21 +78,20 @@ def judge_outputs(one: FormNumerics | None, other: FormNumerics, *, same_work: b
         return None
     tensors = other.against_eager.tensors
     if not tensors:
-        return Accuracy("undecided", "tolerance", Statement("no_tensors"))
+        return Accuracy("undecided", "tolerance", reasons.NoTensors())
     if all(map(_equal, tensors)):
         # NaN or infinite throughout: that both forms return that proves nothing.
         for each in tensors:
             if not each.counts and each.elements > 0 and each.max_abs is None:
-                return Accuracy("undecided", "bits", Statement("same_without_finite_numbers", {"path": each.path}))
-        return Accuracy("equal", "bits", Statement("equal"))
+                return Accuracy("undecided", "bits", reasons.SameWithoutFiniteNumbers(path=each.path))
+        return Accuracy("equal", "bits", reasons.Equal())
     # A reference of whose output nothing could be compared judges nothing, nor does one of other random numbers.
     referenced = other.against_reference is not None and bool(other.against_reference.tensors)
     if one and one.against_reference and referenced and same_work and not _drew_others(one):
         worst = _worst(_unless_random(_by_reference(one, other), one, other))
         return Accuracy(worst.result, "reference", worst.reason)
     worst, missing = _worst(_unless_random(_by_tolerance(one, other), one, other)), other.reference_missing
-    facts = {**worst.reason.facts, **({"no_reference": missing} if missing else {})}
-    return Accuracy(worst.result, "tolerance", Statement(worst.reason.code, facts))
+    return Accuracy(worst.result, "tolerance", worst.reason.but(no_reference=missing) if missing else worst.reason)
 
 
 def _worst(judged: Iterable[_Judged]) -> _Judged:
@@ -102,13 +102,13 @@ def _unless_random(judged: Iterable[_Judged], eager: FormNumerics | None, compil
     """The results, of which those that random numbers explain are no fault."""
     seeds, apart = _by_path(eager.against_another_seed if eager else None), _by_path(compiled.against_eager)
     for each in judged:
-        path = each.reason.facts["path"]
+        path = each.reason.path
         one, other = apart.get(path), seeds.get(path)
         if each.result == "as_accurate" or one is None or other is None or not _as_of_another_seed(one, other):
             yield each
             continue
-        facts = {"path": path, "difference": one.relative, "another_seed": other.relative}
-        yield _Judged("random", each.excess, Statement("random_numbers", facts))
+        reason = reasons.RandomNumbers(path=path, difference=one.relative, another_seed=other.relative)
+        yield _Judged("random", each.excess, reason)
 
 
 def _drew_others(eager: FormNumerics) -> bool:
@@ -139,19 +139,12 @@ def _by_reference(eager: FormNumerics, compiled: FormNumerics) -> Iterator[_Judg
     for each in compiled.against_reference.tensors if compiled.against_reference else ():
         base = of_eager.get(each.path)
         if each.mismatch and not (base and base.mismatch):
-            yield _broken(each)
+            yield _broken(each.path, each.mismatch)
         elif base is None or each.mismatch:
-            statement = Statement("not_held_against_reference", {"path": each.path, "reference": reference})
-            yield _Judged("undecided", 0.0, statement)
+            yield _Judged("undecided", 0.0, reasons.NotHeldAgainstReference(path=each.path, reference=reference))
         elif each.counts:
             one, other = base.equal_share or 0.0, each.equal_share or 0.0
-            facts = {"path": each.path, "compiled_share": other, "eager_share": one, "reference": reference}
-            if other >= one:
-                yield _Judged("as_accurate", 0.0, Statement("integers", facts))
-            elif one == 1 and other < 0.5:
-                yield _Judged("less_accurate", 1 / max(other, 1e-9), Statement("integers", facts))
-            else:
-                yield _Judged("undecided", 1 - other, Statement("integers_diverge", facts))
+            yield _judge_integers(each, one, other, reference)
         elif each.nonfinite > base.nonfinite:
             yield _not_finite(each, base.nonfinite, reference)
         else:
@@ -162,33 +155,42 @@ def _by_reference(eager: FormNumerics, compiled: FormNumerics) -> Iterator[_Judg
             yield _judge_errors(each, base, floor, _own(compiled, each.path), factor, reference)
 
 
+def _judge_integers(each: TensorDifference, eager: float, compiled: float, reference: str) -> _Judged:
+    """By the shares of them that match."""
+    shares = each.path, compiled, eager, reference
+    if compiled >= eager:
+        return _Judged("as_accurate", 0.0, reasons.Integers(*shares))
+    if eager == 1 and compiled < 0.5:
+        return _Judged("less_accurate", 1 / max(compiled, 1e-9), reasons.Integers(*shares))
+    return _Judged("undecided", 1 - compiled, reasons.IntegersDiverge(*shares))
+
+
 def _judge_errors(
     each: TensorDifference, base: TensorDifference, floor: float, own: float, factor: float, reference: str
 ) -> _Judged:
     if each.relative is None or base.relative is None or each.max_abs is None or base.max_abs is None:
         return _judge_zeros(each, base, factor, reference)
     size = each.other_max or 0.0
-    allowed = factor * base.relative + floor
-    mean = _judge_error("error", each, each.relative, allowed, own, eager=base.relative, reference=reference)
+    errors = each.path, each.relative, base.relative, reference, factor * base.relative + floor
+    mean = _judge_error(reasons.Error(*errors), own)
     if mean.result != "as_accurate":
         return mean
-    most, beside = FACTOR_OF_LARGEST * base.max_abs + floor * size, {"eager": base.max_abs, "reference": reference}
-    largest = _judge_error("largest_error", each, each.max_abs, most, own, size, **beside)
+    most = FACTOR_OF_LARGEST * base.max_abs + floor * size
+    largest = _judge_error(reasons.LargestError(each.path, each.max_abs, base.max_abs, reference, most), own, size)
     if largest.result != "as_accurate":
         return largest
     if base.relative > LOST:
-        return _Judged("undecided", 0.0, Statement("rounding_amplified", mean.reason.facts))
+        return _Judged("undecided", 0.0, reasons.RoundingAmplified(*errors))
     return mean
 
 
 def _judge_zeros(each: TensorDifference, base: TensorDifference, factor: float, reference: str) -> _Judged:
     """Where there is no size to set an error against: an output of zeros, without elements, or without finite ones."""
-    facts = {"path": each.path, "reference": reference}
     if not each.elements or (each.max_abs == 0 and base.max_abs is not None):
-        return _Judged("as_accurate", 0.0, Statement("no_numbers", facts))
+        return _Judged("as_accurate", 0.0, reasons.NoNumbers(path=each.path, reference=reference))
     if each.max_abs is None or base.max_abs is None:
-        return _Judged("undecided", 0.0, Statement("no_finite_numbers", facts))
-    reason = Statement("zeros", {**facts, "compiled": each.max_abs, "eager": base.max_abs})
+        return _Judged("undecided", 0.0, reasons.NoFiniteNumbers(path=each.path, reference=reference))
+    reason = reasons.Zeros(path=each.path, reference=reference, compiled=each.max_abs, eager=base.max_abs)
     result: Result = "as_accurate" if each.max_abs <= factor * base.max_abs else "less_accurate"
     return _Judged(result, each.max_abs / base.max_abs if base.max_abs else math.inf, reason)
 
@@ -199,9 +201,9 @@ def _by_tolerance(eager: FormNumerics | None, compiled: FormNumerics) -> Iterato
     for each in compiled.against_eager.tensors if compiled.against_eager else ():
         share = each.equal_share or 0.0
         if each.mismatch:
-            yield _broken(each)
+            yield _broken(each.path, each.mismatch)
         elif each.counts:
-            reason = Statement("integers_beside_eager", {"path": each.path, "share": share})
+            reason = reasons.IntegersBesideEager(path=each.path, share=share)
             yield _Judged("as_accurate" if _equal(each) else "undecided", 1 - share, reason)
         elif each.nonfinite:
             yield _not_finite(each, 0, None)
@@ -209,7 +211,8 @@ def _by_tolerance(eager: FormNumerics | None, compiled: FormNumerics) -> Iterato
             yield _judge_zeros(each, replace(each, max_abs=None if each.max_abs is None else 0.0), 1.0, "eager")
         else:
             allowed = steps * step + (step + _own(eager, each.path))
-            yield _judge_error("difference", each, each.relative, allowed, _own(compiled, each.path))
+            difference = reasons.Difference(path=each.path, compiled=each.relative, allowed=allowed)
+            yield _judge_error(difference, _own(compiled, each.path))
 
 
 def _own(form: FormNumerics | None, path: str) -> float:
@@ -222,11 +225,10 @@ def _by_path(difference: OutputDifference | None) -> dict[str, TensorDifference]
     return {each.path: each for each in difference.tensors} if difference else {}
 
 
-def _broken(each: TensorDifference) -> _Judged:
-    reason = Statement("not_comparable", {"path": each.path, "mismatch": each.mismatch})
-    return _Judged("less_accurate", math.inf, reason)
+def _broken(path: str, mismatch: Noted) -> _Judged:
+    return _Judged("less_accurate", math.inf, reasons.NotComparable(path, mismatch))
 
 
 def _not_finite(each: TensorDifference, before: int, reference: str | None) -> _Judged:
-    reason = Statement("not_finite", {"path": each.path, "more": each.nonfinite - before, "reference": reference})
+    reason = reasons.NotFinite(path=each.path, more=each.nonfinite - before, reference=reference)
     return _Judged("less_accurate", math.inf, reason)

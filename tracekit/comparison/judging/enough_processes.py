@@ -6,17 +6,18 @@ import numpy as np
 
 from tracekit.comparison.judging.processes import process_medians
 from tracekit.model.comparison import Comparison
-from tracekit.model.estimate import Estimate, Statement
+from tracekit.model.estimate import DoubtCode, Estimate, Reason
 from tracekit.model.option import MOST_PROCESSES
+from tracekit.statements.reasons import NoProcessesWouldDo, ProcessesWouldDo
 from tracekit.statistics.interval import NORMAL, Interval, t_quantile
 
 #: Doubts that no number of processes makes smaller.
-OF_JOBS = "other_jobs"
+OF_JOBS: DoubtCode = "other_jobs"
 
 
 def find_enough_processes(
     comparison: Comparison, estimate: Estimate, limit_us: float, *, own: bool
-) -> tuple[Statement, ...]:
+) -> tuple[Reason, ...]:
     """The fewest processes a side whose interval would leave the limit out, were the call to stay as measured; or that
     not even the most that may be asked for would do. Nothing of sides that were timed together, of jobs of ranks, and
     where the spread of calls alone holds the limit."""
@@ -31,8 +32,8 @@ def find_enough_processes(
     deviation = _deviation(medians, estimate)
     for processes in range(max(map(len, medians)) + 1, MOST_PROCESSES + 1):
         if t_quantile(len(medians) * (processes - 1)) * deviation / math.sqrt(processes) < apart:
-            return (Statement("processes_would_do", {"processes": processes}),)
-    return (Statement("no_processes_would_do", {"most": MOST_PROCESSES}),)
+            return (ProcessesWouldDo(processes=processes),)
+    return (NoProcessesWouldDo(most=MOST_PROCESSES),)
 
 
 def _deviation(medians: list[tuple[Interval, ...]], estimate: Estimate) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,24 +13,15 @@ from tracekit.comparison.judging.processes import process_medians, typical_call_
 from tracekit.comparison.judging.timed import calls_that_count, compilations_while_timed
 from tracekit.comparison.matching.coverage import MOST_UNKNOWN, find_lost_groups
 from tracekit.model.comparison import BUSY_MOVES, Comparison, Side, Verdict
-from tracekit.model.estimate import (
-    Doubt,
-    Estimate,
-    EstimateBasis,
-    SeparateRunsChange,
-    Statement,
-    compare_estimates,
-    exactly,
-)
+from tracekit.model.estimate import Doubt, DoubtCode, Estimate, Reason, SeparateRunsChange, compare_estimates, exactly
 from tracekit.model.gate import Metric
+from tracekit.statements import reasons
 from tracekit.statistics.interval import interval_of_processes, odd_even_noise
 from tracekit.wings import load, over_ranks
 
-NOT_MEASURED, NOT_ON_BOTH_SIDES = Statement("not_measured"), Statement("not_measured_on_both_sides")
-COMPILED = Statement("compiled_while_timed")
-COMPUTE_ALONE = Statement("compute_alone")
-NO_JOIN = Statement("ranks_not_joined")
-OWN_PROCESSES_TOO_SHORT = Statement("too_few_calls_in_own_processes", {"needed": thresholds.FEWEST_CALLS})
+NOT_MEASURED, NOT_ON_BOTH_SIDES = reasons.NotMeasured(), reasons.NotMeasuredOnBothSides()
+NO_JOIN = reasons.RanksNotJoined()
+OWN_PROCESSES_TOO_SHORT = reasons.TooFewCallsInOwnProcesses(needed=thresholds.FEWEST_CALLS)
 
 
 class Measured(Struct, frozen=True):
@@ -41,8 +33,8 @@ class Measured(Struct, frozen=True):
     new: float | None
     given_base: Estimate | None = None
     own: Estimate | None = None
-    unknown: Statement = NOT_ON_BOTH_SIDES
-    own_unknown: Statement = NOT_MEASURED
+    unknown: Reason = NOT_ON_BOTH_SIDES
+    own_unknown: Reason = NOT_MEASURED
 
 
 def is_slight(excess_us: float, base_us: float) -> bool:
@@ -99,9 +91,9 @@ def _wall_given_base(a: tuple[Side, float, int], b: tuple[Side, float, int], ver
     if verdict.basis in ("rounds", "processes"):
         estimate = _interval(base / verdict.speedup, low, high, "calls" if verdict.processes == 1 else "processes")
         # The gate fails nothing that the verdict beside it leaves open.
-        smallest = "least_change_of_jobs" if one.ranks else "least_change"
+        smallest: DoubtCode = "least_change_of_jobs" if one.ranks else "least_change"
         floor = Doubt("noise" if noise >= least else smallest, max(noise, least) * new)
-        assumptions = (Statement("one_job" if one.ranks else "one_process"),) if verdict.processes == 1 else ()
+        assumptions = (reasons.OneJob() if one.ranks else reasons.OneProcess(),) if verdict.processes == 1 else ()
         return replace(estimate, floor=floor, assumptions=assumptions)
     if of_a == of_b == 1:
         return _of_one_process(_interval(new, low, high, "calls"), noise * new, one, other)
@@ -109,22 +101,22 @@ def _wall_given_base(a: tuple[Side, float, int], b: tuple[Side, float, int], ver
     if min(of_a, of_b) > 1:
         return estimate
     single, several = (one, other) if of_a == 1 else (other, one)
-    borrowed = Statement("one_process_of_a_side", {"side": single.label, "other": several.label})
+    borrowed = reasons.OneProcessOfASide(side=single.label, other=several.label)
     return replace(estimate, assumptions=(borrowed,))
 
 
-def _why_unknown(*sides: tuple[Side, int]) -> Statement | None:
+def _why_unknown(*sides: tuple[Side, int]) -> Reason | None:
     """Why the times of these sides, each with how many processes made enough calls, say nothing of their calls; None
     where they do."""
     for side, processes in sides:
         if side.wall_us is None:
-            return Statement("not_timed", {"side": side.label})
+            return reasons.NotTimed(side=side.label)
         if not processes:
-            return Statement("too_few_calls", {"side": side.label, "needed": thresholds.FEWEST_CALLS})
-    return COMPILED if any(compilations_while_timed(side) for side, _ in sides) else None
+            return reasons.TooFewCalls(side=side.label, needed=thresholds.FEWEST_CALLS)
+    return reasons.CompiledWhileTimed() if any(compilations_while_timed(side) for side, _ in sides) else None
 
 
-def _interval(value: float, low: float, high: float, basis: EstimateBasis) -> Estimate:
+def _interval(value: float, low: float, high: float, basis: Literal["calls", "processes"]) -> Estimate:
     return Estimate(value, low, high, basis, doubts=(Doubt(basis, (high - low) / 2),))
 
 
@@ -136,14 +128,13 @@ def _of_one_process(estimate: Estimate, noise_us: float, *sides: Side) -> Estima
     if any(side.ranks for side in sides):
         # Nothing measures several jobs of ranks at once.
         spread_us = max(noise_us, assumed_us)
-        assumed = Statement("job_spread_assumed", {"share": spread_us / estimate.value})
-        return replace(estimate.widened(Doubt("other_jobs", spread_us)), assumptions=(assumed,))
+        of_jobs = reasons.JobSpreadAssumed(share=spread_us / estimate.value)
+        return replace(estimate.widened(Doubt("other_jobs", spread_us)), assumptions=(of_jobs,))
     if noise_us <= assumed_us:
-        doubt, assumed = Doubt("other_processes", assumed_us), Statement("process_spread_assumed", {"share": share})
-    else:
-        doubt = Doubt("noise_for_other_processes", noise_us)
-        assumed = Statement("noise_for_process_spread", {"share": noise_us / estimate.value})
-    return replace(estimate.widened(doubt), assumptions=(assumed,))
+        of_processes = reasons.ProcessSpreadAssumed(share=share)
+        return replace(estimate.widened(Doubt("other_processes", assumed_us)), assumptions=(of_processes,))
+    of_noise = reasons.NoiseForProcessSpread(share=noise_us / estimate.value)
+    return replace(estimate.widened(Doubt("noise_for_other_processes", noise_us)), assumptions=(of_noise,))
 
 
 def _busy(comparison: Comparison) -> Measured:
@@ -163,7 +154,7 @@ def _compute_alone(comparison: Comparison) -> Measured:
     a, b = comparison.a, comparison.b
     if b.compute_us is None:
         return Measured(a.compute_us, None)
-    exact = replace(exactly(b.compute_us), basis="recordings", assumptions=(COMPUTE_ALONE,))
+    exact = replace(exactly(b.compute_us), basis="recordings", assumptions=(reasons.ComputeAlone(),))
     of_a, of_b = (BUSY_MOVES * (side.compute_us or 0.0) for side in (a, b))
     own = exact.widened(Doubt("one_recording", of_b))
     own = replace(own, assumptions=(*own.assumptions, *_of_the_whole(b)))
@@ -213,19 +204,19 @@ def recorded_estimate(comparison: Comparison, measured: Measured) -> Measured:
     return replace(measured, given_base=None, unknown=unlike)
 
 
-def _unlike_windows(a: Side, b: Side) -> Statement | None:
+def _unlike_windows(a: Side, b: Side) -> Reason | None:
     """Why a change between what was recorded of the sides says nothing of the code; None where it does.
 
     Two whole recordings may hold any number of steps each: half the kernels may be a fifth of the steps.
     """
     one, other = a.analysis.window.kind, b.analysis.window.kind
     if one != other:
-        return Statement("windows_differ", {"a": one, "b": other})
-    return Statement("whole_recordings") if one == "whole" else None
+        return reasons.WindowsDiffer(a=one, b=other)
+    return reasons.WholeRecordings() if one == "whole" else None
 
 
-def _of_the_whole(side: Side) -> tuple[Statement, ...]:
-    return (Statement("whole_recording"),) if side.analysis.window.kind == "whole" else ()
+def _of_the_whole(side: Side) -> tuple[Reason, ...]:
+    return (reasons.WholeRecording(),) if side.analysis.window.kind == "whole" else ()
 
 
 def _exact(of: Callable[[Side], float | None], *, recorded: bool = False) -> Callable[[Comparison], Measured]:
@@ -261,8 +252,8 @@ def _groups_lost(comparison: Comparison) -> Measured:
     lost = find_lost_groups(comparison.groups)
     estimate = Estimate(lost.seen, lost.seen, lost.most)
     if lost.unknown:
-        code = "unmatched" if lost.unknown > MOST_UNKNOWN else "mostly_matched"
-        assumption = Statement(code, {"unmatched_share": lost.unknown})
+        matched = reasons.Unmatched if lost.unknown > MOST_UNKNOWN else reasons.MostlyMatched
+        assumption = matched(unmatched_share=lost.unknown)
         estimate = replace(estimate, basis="matching", assumptions=(assumption,))
     return Measured(0.0, lost.seen, estimate, estimate)
 

@@ -2,15 +2,16 @@
 
 import math
 import re
-from typing import Any, get_args
+from typing import get_args
 
 from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.enough_processes import find_enough_processes
 from tracekit.comparison.judging.estimates import MEASURES, Measured, is_slight
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Comparison
-from tracekit.model.estimate import Doubt, Estimate, Statement, compare_estimates, exactly
+from tracekit.model.estimate import Doubt, Estimate, Reason, compare_estimates, exactly
 from tracekit.model.gate import Checked, Condition, Gate, LimitKind, Metric, Outcome, RankMetric
+from tracekit.statements import reasons as statements
 
 #: What each metric is measured in, and the factor of each unit that may be written.
 TIME = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
@@ -21,7 +22,7 @@ UNITS: dict[Metric, dict[str, float]] = {
     "memory": SIZE,
 }
 #: What is assumed of processes that were not timed, and stands among the doubts where nothing was decided.
-AMONG_DOUBTS = ("process_spread_assumed", "noise_for_process_spread", "job_spread_assumed")
+AMONG_DOUBTS = (statements.ProcessSpreadAssumed, statements.NoiseForProcessSpread, statements.JobSpreadAssumed)
 WRITTEN = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*<=\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|[A-Za-zµ]*)\s*"
 )
@@ -84,23 +85,23 @@ def _check(comparison: Comparison, condition: Condition) -> Checked:
     value, low, high, lowest, highest = map(limited, (estimate.value, estimate.low, estimate.high, *estimate.bounds))
     outcome = _decide(condition.limit, Estimate(value, lowest, highest))
     assumptions = estimate.assumptions
-    reasons: tuple[Statement, ...]
+    reasons: tuple[Reason, ...]
     if outcome == "inconclusive":
         within_floor = _decide(condition.limit, Estimate(value, low, high)) != "inconclusive"
         reasons = (_why_open(condition, base, estimate, within_floor=within_floor),)
         if condition.metric == "wall":
             reasons += find_enough_processes(comparison, estimate, _allowed(condition, measured), own=own)
-        assumptions = tuple(each for each in assumptions if each.code not in AMONG_DOUBTS)
+        assumptions = tuple(each for each in assumptions if not isinstance(each, AMONG_DOUBTS))
     elif outcome == "fail" and (tolerance := _tolerance(condition, measured, estimate)):
         outcome, reasons = "pass", (tolerance,)
     elif estimate.low < estimate.high:
-        reasons = (Statement("interval"),)
+        reasons = (statements.WholeInterval(),)
     else:
         # How much was matched stands among what is assumed.
-        reasons = () if estimate.basis == "matching" else (Statement("exact"),)
+        reasons = () if estimate.basis == "matching" else (statements.Exact(),)
     reasons += assumptions
     if math.isinf(low) or math.isinf(high):
-        reasons = (*(() if outcome == "fail" else reasons), Statement("no_share_of_0"))
+        reasons = (*(() if outcome == "fail" else reasons), statements.NoShareOf0())
         return Checked(condition, outcome, base, new, None, None, reasons)
     return Checked(condition, outcome, base, new, low, high, reasons)
 
@@ -112,16 +113,16 @@ def _decide(limit: float, limited: Estimate) -> Outcome:
     return "inconclusive" if order is None else "pass" if order == "smaller" else "fail"
 
 
-def _tolerance(condition: Condition, measured: Measured, estimate: Estimate) -> Statement | None:
+def _tolerance(condition: Condition, measured: Measured, estimate: Estimate) -> Reason | None:
     """Why what is beyond its limit passes: a time by less than the floors, of forms of one run the time that rounds
     give, where medians may say another; memory by less than the allocator's slack. None where it does not."""
     if measured.new is None:
         return None
     excess = (measured.new if estimate.floor is None else estimate.value) - _allowed(condition, measured)
     if UNITS[condition.metric] is TIME and is_slight(excess, _base(measured)):
-        return Statement("slight")
+        return statements.Slight()
     if condition.metric == "memory" and excess <= thresholds.MEMORY_SLACK:
-        return Statement("allocator_slack", {"slack_bytes": thresholds.MEMORY_SLACK})
+        return statements.AllocatorSlack(slack_bytes=thresholds.MEMORY_SLACK)
     return None
 
 
@@ -137,16 +138,15 @@ def _base(measured: Measured) -> float:
     return (measured.new or 0.0) if measured.base is None else measured.base
 
 
-def _why_open(condition: Condition, base: float | None, estimate: Estimate, *, within_floor: bool) -> Statement:
+def _why_open(condition: Condition, base: float | None, estimate: Estimate, *, within_floor: bool) -> Reason:
     """What makes the interval hold the limit, the largest part first, each in the limit's own terms."""
 
-    def doubt(each: Doubt) -> dict[str, Any]:
-        return {
-            "code": each.code,
-            **({"by_share": each.by / base} if condition.kind == "relative" and base else {"by_us": each.by}),
-        }
+    def of_limit(each: Doubt) -> statements.DoubtOfLimit:
+        if condition.kind == "relative" and base:
+            return statements.DoubtOfLimit(each.code, by_share=each.by / base)
+        return statements.DoubtOfLimit(each.code, by_us=each.by)
 
     if within_floor and estimate.floor:
-        return Statement("within_floor", doubt(estimate.floor))
+        return statements.WithinFloor(doubt=of_limit(estimate.floor))
     doubts = sorted(estimate.doubts, key=lambda each: -each.by)
-    return Statement("holds_limit", {"doubts": [doubt(each) for each in doubts if each.by]})
+    return statements.HoldsLimit(doubts=[of_limit(each) for each in doubts if each.by])

@@ -6,12 +6,12 @@ from tracekit.comparison.judging.accuracy import SEVEREST
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import FailedGuard
-from tracekit.model.estimate import Statement
 from tracekit.model.note import Note, Noted
 from tracekit.model.numerics import Accuracy
 from tracekit.model.run import FormName
 from tracekit.names import clipped
 from tracekit.statements import rank_differences as differences
+from tracekit.statements.accuracy import read_reason
 from tracekit.statements.notes.ranks import RankBroke, RankMemory, RankOutputs, RankRanEager, RankRecompiled
 
 
@@ -62,7 +62,7 @@ def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
 
 
 def _accuracy_of(noted: differences.RankOutputs, rank: int | None = None) -> Accuracy:
-    return Accuracy(noted.result, noted.basis, Statement(noted.reason, noted.of_reason), rank)
+    return Accuracy(noted.result, noted.basis, read_reason(noted.reason, noted.of_reason), rank)
 
 
 def _is_of(side: Side, name: FormName) -> bool:

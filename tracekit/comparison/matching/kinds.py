@@ -4,10 +4,10 @@ docs/kinds.md has the rules in words.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TypeVar
 
 from tracekit.comparison.cost.convolutions import moved_last
-from tracekit.comparison.matching.inputs import masking_of, same_inputs, same_kernel
+from tracekit.comparison.matching.inputs import Dims, masking_of, same_inputs, same_kernel
 from tracekit.comparison.matching.operators import (
     KIND_OF_FAMILY,
     epilogues_differ,
@@ -18,8 +18,9 @@ from tracekit.comparison.matching.operators import (
     operator_epilogue,
 )
 from tracekit.model.comparison import GroupKind
-from tracekit.model.groups import Evidence
+from tracekit.model.groups import Change, Evidence
 from tracekit.model.sequence import Activity
+from tracekit.statements import evidence
 
 LOW_PRECISION = ("c10::BFloat16", "c10::Half")
 #: How names of products in single precision read, where operators do not tell.
@@ -28,6 +29,7 @@ SINGLE_PRECISION = ("f32f32_f32f32", "sgemm", "tf32")
 CLEARLY = 1.25
 
 Activities = Sequence[Activity]
+T = TypeVar("T")
 
 
 def kind_of(a: Activities, b: Activities) -> GroupKind:
@@ -80,7 +82,7 @@ def find_evidence(kind: GroupKind, a: Activities, b: Activities) -> tuple[Eviden
     if kind != "unchanged":
         found += (*_lost(a, b), *_other_call(a, b))
         if moved_last(a, b):
-            found.append(Evidence("channels_moved_last"))
+            found.append(evidence.ChannelsMovedLast())
     return (*found, *_other_attention(a, b), *_other_time(a, b))
 
 
@@ -91,19 +93,18 @@ def _lost(a: Activities, b: Activities) -> Iterator[Evidence]:
     families = [library_family(each) for each in other]
     matmuls = families.count("gemm")
     if attention and matmuls and "attention" not in families:
-        facts = {"kernel": attention.name, "products": matmuls, "other_kernels": len(b) - matmuls}
-        yield Evidence("attention_lost", facts)
+        yield evidence.AttentionLost(kernel=attention.name, products=matmuls, other_kernels=len(b) - matmuls)
     before = {dtype for each in one for dtype in _tensor_types(each)}
     low = [dtype for dtype in LOW_PRECISION if dtype in before]
     single = sum(library_family(each) == "gemm" and _is_single(each) for each in other)
     if single and (low or not before) and not any(map(_is_single, one)):
         dtype = low[0].removeprefix("c10::").lower() if low else None
-        yield Evidence("single_precision", {"products": single, "before": dtype})
+        yield evidence.SinglePrecision(products=single, before=dtype)
     # The same kernel adds the bias, or does not, as it did.
     same = {each.name for each in one} & {each.name for each in other}
     if not same and any(each.family == "gemm" for each in other) and _has_epilogue(a) and not _has_epilogue(b):
         beside = [each for each in b if not is_library(each) and each.family in ("pointwise", "copy", "triton")]
-        yield Evidence("epilogue_lost", {"kernels_beside": len(beside)})
+        yield evidence.EpilogueLost(kernels_beside=len(beside))
 
 
 def _tensor_types(activity: Activity) -> set[str]:
@@ -132,18 +133,17 @@ def _other_call(a: Activities, b: Activities) -> Iterator[Evidence]:
     before, after = (one[0], other[0]) if len(one) == len(other) == 1 else (None, None)
     if before and after and epilogues_differ(before, after) and before.operator and after.operator:
         work = KIND_OF_FAMILY[library_family(before) or before.family]
-        names = {"before": before.operator.name, "after": after.operator.name}
-        yield Evidence("other_operator", {"work": work, **names})
+        yield evidence.OtherOperator(work=work, before=before.operator.name, after=after.operator.name)
     if any(each.family == "attention" for each in b):
         # A Triton kernel may as well stand for whatever else A did here.
         own = sum(not is_library(each) and not is_helper(each.name) for each in a)
         if (more := sum(each.family in ("copy", "triton") for each in b) - own) > 0:
-            yield Evidence("inputs_prepared", {"kernels": more})
+            yield evidence.InputsPrepared(kernels=more)
     was_split, is_split = (any("splitk" in each.name.lower().replace("_", "") for each in side) for side in (a, b))
     if was_split != is_split:
-        yield Evidence("split_along_k", {"is_split": is_split})
+        yield evidence.SplitAlongK(is_split=is_split)
     if before and after and before.name != after.name:
-        yield Evidence("other_kernel", {"before": before.name, "after": after.name})
+        yield evidence.OtherKernel(before=before.name, after=after.name)
 
 
 def _other_attention(a: Activities, b: Activities) -> Iterator[Evidence]:
@@ -153,16 +153,21 @@ def _other_attention(a: Activities, b: Activities) -> Iterator[Evidence]:
     if len(one) != 1 or len(other) != 1 or one[0] is None or other[0] is None:
         return
     before, after = one[0], other[0]
-    asked: list[tuple[str, Any, Any]] = [("operator", before.name, after.name)]
+    operator, is_causal, mask = _change(before.name, after.name), None, None
+    sizes: dict[str, Change[Dims] | None] = {}
     was, now = masking_of(before), masking_of(after)
     if was and now:
-        if None not in (was.causal, now.causal):
-            asked.append(("is_causal", was.causal, now.causal))
-        asked.append(("mask", was.mask and list(was.mask), now.mask and list(now.mask)))
-        if before.name == after.name:
-            asked += zip(("query", "key", "value"), map(list, before.dims), map(list, after.dims), strict=False)
-    if found := {name: {"before": one, "after": other} for name, one, other in asked if one != other}:
-        yield Evidence("attention_asked_otherwise", found)
+        if was.causal is not None and now.causal is not None:
+            is_causal = _change(was.causal, now.causal)
+        mask = _change(was.mask, now.mask)
+        if operator is None:
+            sizes = dict(zip(("query", "key", "value"), map(_change, before.dims, after.dims), strict=False))
+    if any((operator, is_causal, mask, *sizes.values())):
+        yield evidence.AttentionAskedOtherwise(operator, is_causal, mask, **sizes)
+
+
+def _change(before: T, after: T) -> Change[T] | None:
+    return Change(before, after) if before != after else None
 
 
 def _other_time(a: Activities, b: Activities) -> Iterator[Evidence]:
@@ -173,8 +178,7 @@ def _other_time(a: Activities, b: Activities) -> Iterator[Evidence]:
     if 1 / CLEARLY < after.duration_us / before.duration_us < CLEARLY:
         return
     one, other = before.operator, after.operator
-    facts: dict[str, Any] = {"before_us": before.duration_us, "after_us": after.duration_us}
+    inputs = None
     if one and other and before.family != "attention" and not same_inputs(one, other):
-        before_sizes, after_sizes = ([list(dims) for dims in each.dims if dims] for each in (one, other))
-        facts["inputs"] = {"before": before_sizes, "after": after_sizes}
-    yield Evidence("same_kernel_other_time", facts)
+        inputs = Change(*([dims for dims in each.dims if dims] for each in (one, other)))
+    yield evidence.SameKernelOtherTime(before_us=before.duration_us, after_us=after.duration_us, inputs=inputs)

@@ -6,9 +6,10 @@ from msgspec.structs import replace
 
 from tracekit.comparison.judging.estimates import NO_JOIN, Measured, recorded_estimate
 from tracekit.model.comparison import BUSY_MOVES, Comparison
-from tracekit.model.estimate import Doubt, Estimate, Statement, exactly
+from tracekit.model.estimate import Doubt, Estimate, exactly
 from tracekit.model.gate import Metric
 from tracekit.ranks.compared.nouns import JobChange, RankCall, job_of
+from tracekit.statements.reasons import RankWithMost
 
 
 def _of_ranks(of: Callable[[RankCall], float | None]) -> Callable[[Comparison], Measured]:
@@ -20,7 +21,7 @@ def _of_ranks(of: Callable[[RankCall], float | None]) -> Callable[[Comparison], 
         a, b = (_most(job, of, side) if job else None for side in ("a", "b"))
         if b is None:
             return Measured(a[0] if a else None, None, unknown=NO_JOIN, own_unknown=NO_JOIN)
-        exact = replace(exactly(b[0]), basis="recordings", assumptions=(Statement("rank_with_most", {"rank": b[2]}),))
+        exact = replace(exactly(b[0]), basis="recordings", assumptions=(RankWithMost(rank=b[2]),))
         own = _above_0(exact.widened(Doubt("recordings", b[1])))
         change = _above_0(exact.widened(Doubt("recordings", a[1] + b[1]))) if a else None
         return recorded_estimate(comparison, Measured(a[0] if a else None, b[0], change, own, NO_JOIN, NO_JOIN))

@@ -203,16 +203,10 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
     """Outputs, memory, what compiling costs, and what was not measured."""
     a, b, accuracy = comparison.a.form, comparison.b.form, comparison.accuracy
     if accuracy is not None:
-        facts, figures = accuracy.reason.facts, ""
-        if "compiled" in facts and "eager" in facts:
-            reference = facts.get("reference", "the reference")
-            relative = "relative " if accuracy.reason.code == "error" else ""
-            figures = f": {relative}error {facts['compiled']:.2g} vs {reference}, eager {facts['eager']:.2g}"
-        elif "compiled" in facts and "allowed" in facts:
-            figures = f": relative difference {facts['compiled']:.2g}"
-        figures += f", tolerance {facts['allowed']:.2g}" if figures and "allowed" in facts else ""
+        figures = accuracy.reason.short()
+        figures = f": {figures}" if figures else ""
         # What several ranks run is called in no higher precision, whatever it is.
-        if (missing := facts.get("no_reference")) and comparison.job is None:
+        if (missing := accuracy.reason.no_reference) and comparison.job is None:
             figures += f"; no higher precision: {missing.short()}"
         fine = accuracy.result in short.OUTPUTS
         told = short.OUTPUTS.get(accuracy.result, OUTPUTS[accuracy.result]) + on_rank(accuracy)

@@ -33,7 +33,6 @@ from tracekit.report.sections.several import figures_table
 from tracekit.report.sections.single_run import compiled_too_late, figure_rows
 from tracekit.report.sides import both_sides, with_letters
 from tracekit.report.words import common as words
-from tracekit.report.words.groups import evidence_sentences
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
@@ -194,7 +193,9 @@ def _groups(comparison: Comparison) -> tuple[Table, ...]:
         change = duration_change(group.delta_us)
         rows.append((Styled(((name, ""), (below, "dim"))), words.became(group), " → ".join(numbers), change))
     evidence = [
-        f"{group_label(group)}: {' '.join(evidence_sentences(group.evidence))}" for group in groups if group.evidence
+        f"{group_label(group)}: {' '.join(each.long() for each in group.evidence)}"
+        for group in groups
+        if group.evidence
     ]
     caption = f"Kernel groups with the largest change, {words.shared_scope(comparison)}"
     note = "\n".join((*evidence, words.legend(words.kinds_and_ways(groups)[0])))

@@ -13,7 +13,7 @@ from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Mem
 from tracekit.report.sections.kernel_code import CodeOf, kernel_code
 from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, fitting, kernel_name
 from tracekit.report.words.common import INEXACT, became, kinds_and_ways, legend, shared_scope
-from tracekit.report.words.groups import evidence_sentences, label_words
+from tracekit.report.words.groups import label_words
 
 DOT = " \N{MIDDLE DOT} "
 #: So many modules of one group are named in a place, modules and lines in a table's row and in an explorer's, and
@@ -130,7 +130,7 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
 
 def evidence_shown(group: KernelGroup) -> tuple[str, ...]:
     """The first of the sentences, so that a row stays readable."""
-    return tuple(clipped(each, LONGEST_EVIDENCE) for each in evidence_sentences(group.evidence[:MOST_EVIDENCE]))
+    return tuple(clipped(each.long(), LONGEST_EVIDENCE) for each in group.evidence[:MOST_EVIDENCE])
 
 
 def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:

@@ -15,14 +15,15 @@ from tracekit.report.sections.groups import distinct_places
 from tracekit.report.words.common import cause_words, shared_scope
 from tracekit.report.words.groups import (
     EXPOSED,
-    LIBRARIES,
     WAITING_INCLUDED,
     label_words,
     operators_word,
     repeats_word,
     work_words,
 )
-from tracekit.report.words.reasons import bound_because, reason_words
+from tracekit.statements.bounds import bound_because
+from tracekit.statements.evidence import work_name
+from tracekit.statements.reasons import reason_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 
@@ -120,7 +121,7 @@ def _part_words(part: WaterfallPart) -> str:
     before = label.before
     if before and before == label.after and before.count == 1 and before.libraries:
         operators = f" ({operators_word(label)})" if label.operators else ""
-        work = f"another {LIBRARIES.get(before.libraries[0][0], before.libraries[0][0])} kernel{operators}"
+        work = f"another {work_name(before.libraries[0][0])} kernel{operators}"
     else:
         work = short_kernel_name(work_words(label), LONGEST)
     repeats = repeats_word(label.repeats)

@@ -17,6 +17,7 @@ from tracekit.report.document import Table, Tree, TreeNode, columns
 from tracekit.report.sections.groups import group_label
 from tracekit.report.words.common import shared_scope
 from tracekit.report.words.groups import operators_word
+from tracekit.statements.evidence import AttentionLost
 
 #: Parts that are named where there is little room, and the share of the largest change that each has at least.
 MOST, LEAST_SHARE = 3, 0.05
@@ -171,7 +172,7 @@ def _every(module: ModuleTime) -> Iterator[ModuleTime]:
 def part_words(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
     """What became of its kernels: `fused attention lost`, `20,064 → 3,192 kernels`; empty where they are as many."""
     found = [groups[at] for each in _every(part.module) for at in each.groups] if part.module else []
-    if any(each.kind == "attention_lost" for group in found for each in group.evidence):
+    if any(isinstance(each, AttentionLost) for group in found for each in group.evidence):
         return "fused attention lost"
     if abs(part.b_kernels - part.a_kernels) < FEW * part.a_kernels:
         return ""

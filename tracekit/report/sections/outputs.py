@@ -10,7 +10,6 @@ from tracekit.names import clipped
 from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.reasons import accuracy_because
 
 #: Tensors of one output that are listed; the first ones are what a model's user takes.
 MOST_TENSORS = 6
@@ -50,8 +49,7 @@ def accuracy_sentence(comparison: Comparison) -> str | None:
     accuracy = comparison.accuracy
     if accuracy is None:
         return None
-    because = accuracy_because(accuracy.reason.code, accuracy.reason.facts)
-    return f"{RESULTS[accuracy.result]}{on_rank(accuracy)}. {because}"
+    return f"{RESULTS[accuracy.result]}{on_rank(accuracy)}. {accuracy.reason.long()}"
 
 
 def on_rank(accuracy: Accuracy) -> str:

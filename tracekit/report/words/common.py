@@ -10,8 +10,8 @@ from tracekit.model.analysis import FAMILIES
 from tracekit.names import is_triton
 from tracekit.numbers import count, counted, duration, percent, times, times_within
 from tracekit.report.sides import Sides
-from tracekit.report.words.reasons import reason_words
 from tracekit.shell import variable_words
+from tracekit.statements.reasons import reason_words
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import FamilyTime, KernelTime

@@ -1,17 +1,8 @@
-"""What a group of kernels, and a part of the waterfall, is called, and what shows that a kernel was exchanged."""
+"""What a group of kernels, and a part of the waterfall, is called."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-from tracekit.model.groups import Evidence, EvidenceKind, GroupLabel, KernelCounts, Label
-from tracekit.names import short_kernel_name
-from tracekit.numbers import count, counted, duration
-from tracekit.report.words.saying import Sentence, say
-
-Facts = dict[str, Any]
-
-#: Characters of a kernel's name that are shown.
-LONGEST_NAME = 48
+from tracekit.model.groups import GroupLabel, KernelCounts, Label
+from tracekit.numbers import count, counted
+from tracekit.statements.evidence import work_name
 
 #: Groups that were told by their names alone.
 FAMILIES = {
@@ -40,8 +31,6 @@ PARTS = {
     "compute": "GPU compute",
     "overlap_price": "kernels slowed beside communication (est.)",
 }
-#: What a library kernel is called, where that is not its kind.
-LIBRARIES = {"product": "matmul"}
 ONLY = {"eliminated": ", not in B", "added": ", only in B", "unmatched": ", no match"}
 
 
@@ -82,65 +71,6 @@ def _kernels(side: KernelCounts) -> str:
             return f"{side.count} Triton"
         return f"{side.count} {noun}, {side.triton} Triton" if side.triton else f"{side.count} {noun}"
     rest = side.count - sum(number for _, number in side.libraries)
-    libraries = ((LIBRARIES.get(kind, kind), number) for kind, number in side.libraries)
+    libraries = ((work_name(kind), number) for kind, number in side.libraries)
     named = [kind if number == 1 else f"{number} {kind}s" for kind, number in libraries]
     return " + ".join([*named, *([counted(rest, "kernel")] if rest else [])])
-
-
-def evidence_sentences(evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    return tuple(say(EVIDENCE[each.kind], each.facts) for each in evidence)
-
-
-def epilogue_lost(*, kernels_beside: int) -> str:
-    by = f": {counted(kernels_beside, 'kernel')} beside it" if kernels_beside else ""
-    return f"The matmul lost its epilogue (bias, activation){by}."
-
-
-def _attention_differences(facts: Facts) -> Iterator[str]:
-    for name, change in facts.items():
-        before, after = change["before"], change["after"]
-        if name == "operator":
-            yield f"{before} -> {after}"
-        elif name == "is_causal":
-            yield f"is_causal {before} -> {after}"
-        elif name == "mask" and before is None:
-            yield f"a mask of {_size(after)} added"
-        elif name == "mask" and after is None:
-            yield f"the mask of {_size(before)} dropped"
-        else:
-            yield f"{name} {_size(before)} -> {_size(after)}"
-
-
-def same_kernel_other_time(*, before_us: float, after_us: float, inputs: Facts | None = None) -> str:
-    took = f"Same kernel, {duration(before_us)} -> {duration(after_us)} per call."
-    if inputs is None:
-        return took
-    before, after = (", ".join(map(_size, inputs[side])) for side in ("before", "after"))
-    return f"{took} Inputs: {before} -> {after}."
-
-
-def _size(dims: Sequence[int]) -> str:
-    return "x".join(map(str, dims))
-
-
-def _short(kernel: str) -> str:
-    return short_kernel_name(kernel, LONGEST_NAME)
-
-
-EVIDENCE: dict[EvidenceKind, Sentence] = {
-    "attention_lost": lambda kernel, products, other_kernels: (
-        f"Fused attention ({_short(kernel)}) replaced by {counted(products, 'matmul')} and"
-        f" {counted(other_kernels, 'kernel')}."
-    ),
-    "single_precision": lambda products, before: (
-        f"{counted(products, 'matmul')} in float32, before in {before or 'another precision'}."
-    ),
-    "epilogue_lost": epilogue_lost,
-    "other_operator": lambda work, before, after: f"Another {LIBRARIES.get(work, work)} operator: {before} -> {after}.",
-    "inputs_prepared": "{kernels:counted kernel} added to prepare inputs or results.",
-    "split_along_k": lambda is_split: "Split-K added." if is_split else "Split-K dropped.",
-    "other_kernel": lambda before, after: f"Another kernel: {_short(before)} -> {_short(after)}.",
-    "channels_moved_last": "Convolution layout: NCHW -> NHWC (channels last).",
-    "attention_asked_otherwise": lambda **changes: f"Attention call: {'; '.join(_attention_differences(changes))}.",
-    "same_kernel_other_time": same_kernel_other_time,
-}

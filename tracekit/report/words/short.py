@@ -11,6 +11,7 @@ from tracekit.model.note import Note
 from tracekit.model.option import option_words
 from tracekit.numbers import count, percent
 from tracekit.report.words.common import cause_words
+from tracekit.statements.bounds import IDLE, UNKNOWN_BECAUSE, WORK
 from tracekit.statements.findings.compiling import BrokenGraphs
 from tracekit.statements.findings.times import ColdStart
 from tracekit.statements.notes import recordings
@@ -42,29 +43,6 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Bound, Comparison, Finding, Side
     from tracekit.model.waterfall import Basis
 
-#: Parts of a call in which the GPU is idle, and those in which it works.
-IDLE = {
-    "sync": "behind synchronising calls",
-    "launch": "waiting for the host",
-    "compile": "while compiling",
-    "device": "between queued kernels",
-    "unseen": "cause not recorded",
-}
-WORK = {
-    "copy": "copies",
-    "communication": "exposed communication, waiting included",
-    "memory": "memory-bound kernels (est.)",
-    "compute": "compute-bound kernels (est.)",
-    "small": "kernels too small to fill the GPU (est.)",
-    "neither": "kernels far below either limit (est.)",
-    "unknown": "kernels of unknown limit",
-}
-#: What is not known of kernels whose limit is not.
-UNKNOWN_BECAUSE = {
-    "no_sizes_in_graphs": "no sizes in CUDA graphs",
-    "no_sizes": "no sizes recorded",
-    "unknown_device": "device peak unknown",
-}
 #: What a side is where no one thing holds it back, and where only the limit of its kernels is not known.
 MIXED, UNKNOWN = "bound by several things", "bottleneck unknown"
 #: What names in a subject are called where there is no room for all of it.
@@ -185,16 +163,16 @@ def bottleneck(side: Side, bound: Bound) -> tuple[str, str]:
     work, idle = (sorted(shares.keys() & some, key=lambda part: -shares[part]) for some in (WORK, IDLE))
     share = sum(shares[part] for part in idle)
     waits = f"GPU idle {percent(share, 0)}"
-    because = UNKNOWN_BECAUSE.get(bound.unknown_because or "")
+    because = UNKNOWN_BECAUSE[bound.unknown_because].short if bound.unknown_because else ""
     if bound.kind is None and work and work[0] == "unknown":
-        waiting = f" ({percent(shares[idle[0]], 0)} {IDLE[idle[0]]})" if idle else ""
+        waiting = f" ({percent(shares[idle[0]], 0)} {IDLE[idle[0]].short})" if idle else ""
         return UNKNOWN, f"{UNKNOWN}{f' ({because})' if because else ''}; {waits}{waiting}"
     if bound.kind in (None, "launch-bound", "sync-bound", "mixed") and idle:
         # Shares of the call, as their sum is.
         left = round(share * 100) - round(shares[idle[0]] * 100)
-        waits += f" ({percent(shares[idle[0]], 0)} {IDLE[idle[0]]}{f' + {left} % other' if left else ''})"
+        waits += f" ({percent(shares[idle[0]], 0)} {IDLE[idle[0]].short}{f' + {left} % other' if left else ''})"
     why = f" ({because})" if because else ""
-    told = [f"{percent(shares[part], 0)} {WORK[part]}{why if part == 'unknown' else ''}" for part in work[:1]]
+    told = [f"{percent(shares[part], 0)} {WORK[part].short}{why if part == 'unknown' else ''}" for part in work[:1]]
     if bound.kind == "launch-bound" and side.launches_per_step is not None:
         return bound.kind, "; ".join(filter(None, (waits, _late_because(side, bound.basis))))
     first, second = (told, [waits]) if not idle or not work or shares[work[0]] > share else ([waits], told)

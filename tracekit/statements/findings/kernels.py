@@ -124,9 +124,7 @@ class SlowerConvolutions(FindingStatement):
 
 
 def took_words(before_us: float, after_us: float, shown_by: Sequence[Evidence]) -> list[str]:
-    from tracekit.report.words.groups import evidence_sentences  # D
-
-    return [f"{duration(before_us)} -> {duration(after_us)}.", *evidence_sentences(shown_by)]
+    return [f"{duration(before_us)} -> {duration(after_us)}.", *(each.long() for each in shown_by)]
 
 
 class SmallKernels(FindingStatement):

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tracekit.model import estimate
 from tracekit.model.comparison import FindingStatement
+from tracekit.model.numerics import AccuracyReason
 from tracekit.numbers import count, duration, percent
 
 
@@ -11,15 +11,13 @@ class OutputsDiffer(FindingStatement):
     code = "outputs_differ"
     a: str
     b: str
-    reason: estimate.Statement
+    reason: AccuracyReason
 
     def title(self) -> str:
         return f"{self.b} outputs differ from {self.a}'s"
 
     def long(self) -> str:
-        from tracekit.report.words.reasons import accuracy_because  # D
-
-        return accuracy_because(self.reason.code, self.reason.facts)
+        return self.reason.long()
 
 
 class SinglePrecision(FindingStatement):

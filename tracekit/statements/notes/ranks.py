@@ -210,12 +210,9 @@ class RankOutputs(OfSomeRanks):
         return {"ranks": list(self.ranks), "of_ranks": self.of_ranks, **judged, **builtins_of(told.reason.facts)}
 
     def long(self) -> str:
-        # D: `self.accuracy.reason.long()`.
-        from tracekit.report.words.reasons import accuracy_because
-
         return (
             f"{self.alone}: outputs of {self.subject} {OUTPUTS[self.accuracy.result]}, those of"
-            f" other ranks are better. {accuracy_because(self.accuracy.reason.code, self.accuracy.reason.facts)}"
+            f" other ranks are better. {self.accuracy.reason.long()}"
         )
 
     def short(self) -> str:
