@@ -198,8 +198,9 @@ def _text(block: doc.Block) -> str:
         case doc.Output():
             return fenced("\n".join(block.lines), "text").rstrip()
         case doc.Chart():
+            parts = [row for row in block.rows if not row.sums]
             return fenced(
-                bars([(row.label, bar.text, bar.end - bar.start) for row in block.rows for bar in row.bars]), "text"
+                bars([(row.label, bar.text, bar.end - bar.start) for row in parts for bar in row.bars]), "text"
             )
         case doc.StackedBars():
             return fenced(stacked(block), "text")
