@@ -1,5 +1,6 @@
 """Every local link of README, CHANGELOG and docs leads somewhere, and pictures are small."""
 
+import importlib
 import re
 from pathlib import Path
 from typing import get_args
@@ -8,11 +9,13 @@ import pytest
 
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import BoundKind, MatchedBy
+from tracekit.model.note import Note
 from tracekit.model.timing import StopReason
 from tracekit.report.sections.figures import COUNTS
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings import WORDS
-from tracekit.report.words.notes import every_sentence
+from tracekit.report.words.notes import SENTENCES
+from tracekit.wings import WINGS
 
 from .texts import DOCS, PAGES, ROOT, anchors, links, prose
 
@@ -68,7 +71,10 @@ def test_every_python_file_that_a_page_names_exists_unless_its_reader_makes_it(n
 
 def test_every_note_is_listed_and_no_other() -> None:
     found = re.findall(r"^\| `(\w+)` \|", (DOCS / "note-codes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(found) == sorted(every_sentence())
+    for wing in WINGS:
+        for path in (ROOT / wing.replace(".", "/") / "statements").glob("*.py"):
+            importlib.import_module(f"{wing}.statements.{path.stem}")
+    assert sorted(found) == sorted({*SENTENCES, *Note.classes})
 
 
 def test_every_row_finding_and_word_that_stands_for_a_rule_is_defined() -> None:
