@@ -1,19 +1,20 @@
 """Every local link of README, CHANGELOG and docs leads somewhere, and pictures are small."""
 
+import importlib
 import re
 from pathlib import Path
 from typing import get_args
 
 import pytest
-from tests.statements.test_notes import EVERY
 
 import tracekit.comparison.findings  # noqa: F401
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import BoundKind, FindingStatement, MatchedBy
+from tracekit.model.note import Note
 from tracekit.model.timing import StopReason
 from tracekit.report.sections.figures import COUNTS
 from tracekit.report.words.common import cause_words
-from tracekit.report.words.notes import sentences_of_wings
+from tracekit.wings import WINGS
 
 from .texts import DOCS, PAGES, ROOT, anchors, links, prose
 
@@ -69,8 +70,10 @@ def test_every_python_file_that_a_page_names_exists_unless_its_reader_makes_it(n
 
 def test_every_note_is_listed_and_no_other() -> None:
     found = re.findall(r"^\| `(\w+)` \|", (DOCS / "note-codes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    core = {note.code for notes in EVERY.values() for note in notes}
-    assert sorted(found) == sorted(core | sentences_of_wings().keys())
+    for place in (f"{top}.statements" for top in ("tracekit", *WINGS)):
+        for path in (ROOT / place.replace(".", "/")).rglob("[!_]*.py"):
+            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    assert sorted(found) == sorted(Note.classes)
 
 
 def test_every_row_finding_and_word_that_stands_for_a_rule_is_defined() -> None:
