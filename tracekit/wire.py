@@ -25,27 +25,35 @@ def decode(content: bytes, kind: type[Decoded]) -> Decoded:
 
 def _read(kind: type, told: object) -> object:
     """msgspec's `dec_hook`: what JSON holds of something that was noted."""
-    return _read_noted(kind, told, _read_within)
+    return _read_statement(kind, told, _read_within)
 
 
 def _read_within(kind: type, told: object) -> object:
-    """The same of what another note holds, which holds no third."""
-    return _read_noted(kind, told, None)
+    """The same of what another statement holds, which holds one more at most."""
+    return _read_statement(kind, told, _read_last)
 
 
-def _read_noted(kind: type, told: object, within: Callable[[type, object], object] | None) -> object:
+def _read_last(kind: type, told: object) -> object:
+    return _read_statement(kind, told, None)
+
+
+def _read_statement(kind: type, told: object, within: Callable[[type, object], object] | None) -> object:
     from tracekit.model.note import Noted, WrittenNoted
-    from tracekit.statements import rank_differences  # noqa: F401 - these are noted too.
+    from tracekit.model.numerics import AccuracyReason
+    from tracekit.statements import accuracy, rank_differences  # noqa: F401 - these are read too.
     from tracekit.statements.noted import UnknownNoted
 
-    if kind is not Noted:
+    if kind not in (Noted, AccuracyReason):
         raise NotImplementedError(f"{kind.__name__} is read from no file")
     code, facts = (told.get("code", ""), told.get("facts", {})) if isinstance(told, dict) else ("", {})
-    known: Any = Noted.classes.get(str(code), UnknownNoted)
-    if known is UnknownNoted:
+    known: Any = (Noted if kind is Noted else AccuracyReason).classes.get(str(code))
+    if known is None or known is UnknownNoted:
+        if kind is AccuracyReason:
+            raise ValueError(f"no reason {code}")
         return UnknownNoted(msgspec.convert(told, WrittenNoted))
     try:
-        return known(**msgspec.structs.asdict(msgspec.convert(facts, _facts_of(known), dec_hook=within)))
+        held = known.as_held(facts) if kind is Noted and isinstance(facts, dict) else facts
+        return known(**msgspec.structs.asdict(msgspec.convert(held, _facts_of(known), dec_hook=within)))
     except (ValueError, msgspec.ValidationError):
         raise TracekitError(f'a note "{code}" of the run cannot be read; record the run again') from None
 

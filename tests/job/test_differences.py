@@ -15,6 +15,7 @@ from tracekit.model.compilation import (
     GraphBreak,
 )
 from tracekit.model.run import FormResult
+from tracekit.statements.accuracy import Difference
 from tracekit.statements.rank_differences import RankOutputs
 
 GUARD = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 4, actual 5  # return x")
@@ -72,4 +73,4 @@ def test_outputs_that_are_worse_on_one_rank_are_told_and_judged_by_it() -> None:
     assert differences(wrong, wrong) == differences(fine, fine) == [[], []]
     (noted,) = find_rank_differences([{"compiled": fine}, {"compiled": wrong}], "compiled")[1]
     judged = {"path": "", "compiled": 0.9, "allowed": 0.0625 + 0.00390625, "no_reference": DOES_NOT_FIT}
-    assert noted == RankOutputs("less_accurate", "tolerance", "difference", **judged)
+    assert noted == RankOutputs("less_accurate", "tolerance", Difference(**judged))

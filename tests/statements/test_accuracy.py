@@ -5,6 +5,9 @@ from syrupy.assertion import SnapshotAssertion
 from tracekit.model.note import Noted
 from tracekit.model.numerics import AccuracyReason
 from tracekit.statements import accuracy
+from tracekit.statements.noted import ModulesNotNamed, ShapesDiffer
+from tracekit.statements.rank_differences import RankOutputs
+from tracekit.wire import decode, encode
 
 ERRORS = ".b", 0.035, 0.01, "float32", 0.034
 SHARES = "", 0.4, 1.0, "float32"
@@ -12,7 +15,7 @@ EVERY: Sequence[AccuracyReason] = (
     accuracy.Equal(),
     accuracy.SameWithoutFiniteNumbers(""),
     accuracy.NoTensors(),
-    accuracy.NotComparable("", Noted("shapes_differ", {"shape": (1,), "other_shape": (2,)})),
+    accuracy.NotComparable("", ShapesDiffer((1,), (2,))),
     accuracy.NotHeldAgainstReference("", "eager"),
     accuracy.Error(*ERRORS, compiled_from_itself=1.4),
     accuracy.LargestError(*ERRORS),
@@ -24,7 +27,7 @@ EVERY: Sequence[AccuracyReason] = (
     accuracy.Integers(*SHARES),
     accuracy.IntegersDiverge(*SHARES),
     accuracy.IntegersBesideEager("", 0.4),
-    accuracy.Difference("", compiled=0.07, allowed=0.06, no_reference=Noted("modules_not_named")),
+    accuracy.Difference("", compiled=0.07, allowed=0.06, no_reference=ModulesNotNamed()),
     accuracy.RandomNumbers("", difference=0.95, another_seed=0.97),
 )
 
@@ -38,6 +41,7 @@ def test_a_line_has_the_figures_alone(snapshot: SnapshotAssertion) -> None:
     assert {each.code: each.short() for each in EVERY} == snapshot
 
 
-def test_a_reason_that_a_run_says_is_the_same() -> None:
-    for each in EVERY:
-        assert accuracy.read_reason(each.code, each.facts).facts == each.facts
+def test_a_run_keeps_the_reason_of_a_rank_whatever_it_is() -> None:
+    for reason in EVERY:
+        kept = RankOutputs("undecided", "tolerance", reason)
+        assert decode(encode(kept), Noted) == kept

@@ -7,8 +7,8 @@ import tracekit.comparison.findings  # noqa: F401
 from tracekit.model.analysis import Place
 from tracekit.model.comparison import FindingStatement
 from tracekit.model.compilation import EagerFallback
-from tracekit.model.estimate import Statement
-from tracekit.model.groups import Evidence
+from tracekit.statements.accuracy import Difference
+from tracekit.statements.evidence import ChannelsMovedLast
 from tracekit.statements.findings.compiling import (
     BreakingLine,
     BrokenGraphs,
@@ -81,7 +81,7 @@ COPYING = MadeAt(Place("aten::copy_", None, None), {}, in_eager_code=False)
 COPIED = PageableCopies("compiled", 1.0, 3.0, 100.0, 1300.0, [COPYING])
 SLOWED = Slowdown("compiled", 2.71)
 MUTATED = SkippedGraphs("mutated inputs", 3)
-CONVOLVED = SlowerConvolutions(2, 1200.0, 6000.0, [Evidence("channels_moved_last")], True, 500.0)
+CONVOLVED = SlowerConvolutions(2, 1200.0, 6000.0, [ChannelsMovedLast()], True, 500.0)
 ASKED = [OperatorCall("aten::item", f"model.py:{line}") for line in (12, 14)]
 WAITED = SynchronisingCalls("compiled", 2.0, ["cudaStreamSynchronize"], 120.0, 1300.0, ASKED)
 FUSIBLE = UncompiledComponent("vae", False, 60.0, 863.0, 0.25, others=())
@@ -107,7 +107,7 @@ FINDINGS: tuple[FindingStatement, ...] = (
     LOST,
     LOST.but(products_more_us=-1.0, in_float32=False),
     MoreGpuTime("compiled", 37.0, 38.0, 863.0, 964.0),
-    OutputsDiffer("eager", "compiled", Statement("difference", {"path": "", "compiled": 0.07, "allowed": 0.06})),
+    OutputsDiffer("eager", "compiled", Difference("", 0.07, 0.06)),
     COPIED,
     COPIED.but(copies=2.0, made_by=[]),
     ProfilerDistortion([Slowdown("eager", 1.5), SLOWED], on_gpu=True),

@@ -6,12 +6,14 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tracekit.model.compilation import FailedGuard
-from tracekit.model.estimate import Statement
-from tracekit.model.note import Note, Noted, distinct
+from tracekit.model.note import Note, distinct
 from tracekit.model.numerics import Accuracy
 from tracekit.report.words.notes import grave_sentences, other_sentences
 from tracekit.report.words.short import GRAVEST_FIRST, headline_notes
+from tracekit.statements.accuracy import Difference
+from tracekit.statements.guards import check_of
 from tracekit.statements.health import Truncated
+from tracekit.statements.noted import GraphWithoutSites
 from tracekit.statements.notes import gpu, matching, ranks, recordings, speeds, timing, work
 from tracekit.statements.notes.gpu import ClocksDiffer, GpuShared, Throttled, ThrottledInSamples
 from tracekit.statements.notes.speeds import Drifted, KindOfProcess, SpeedupByThirds, TwoSpeeds
@@ -19,9 +21,9 @@ from tracekit.statements.notes.work import PackageDiffers, SettingDiffers
 
 WAITS, SIDES = (False, True), ("eager", "compiled")
 ALONE, TWO = ("compiled", [1], 8), ("compiled", [1, 3], 8)
-SIZE = FailedGuard("", "tensor 'x' size mismatch at index 0. expected 4, actual 5")
-WORSE = Accuracy("less_accurate", "tolerance", Statement("difference", {"path": "", "compiled": 0.5, "allowed": 0.07}))
-UNKNOWN = Noted("graph_without_sites", {"graph": 0, "why": "cached_without_provenance"})
+SIZE = check_of(FailedGuard("", "tensor 'x' size mismatch at index 0. expected 4, actual 5"))
+WORSE = Accuracy("less_accurate", "tolerance", Difference("", 0.5, 0.07))
+UNKNOWN = GraphWithoutSites(0, "cached_without_provenance")
 
 EVERY: dict[ModuleType, tuple[Note, ...]] = {
     timing: (

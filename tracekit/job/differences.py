@@ -8,6 +8,7 @@ from tracekit.comparison.judging.rank_differences import severity_of
 from tracekit.model.compilation import Diagnostics, FailedGuard, FrameCompilation
 from tracekit.model.numerics import Accuracy
 from tracekit.model.run import FormName, FormResult
+from tracekit.statements.guards import OtherCheck, check_of
 from tracekit.statements.rank_differences import (
     RankBroke,
     RankDifference,
@@ -53,7 +54,7 @@ def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, RankD
                 guards = _guards(diagnostics[rank], key)
                 own = [each for each in guards if _text(each) not in usual] or guards
                 # A size, a type or a function says more than what torch alone has words for.
-                known = [each for each in own if each.facts["kind"] != "other"] or own
+                known = [each for each in own if not isinstance(check_of(each), OtherCheck)] or own
                 timed = sum(each.phase == "timed" for each in again)
                 yield rank, RankRecompiled(*key, count[key], least, timed, _text(known[0]))
 
@@ -104,7 +105,7 @@ def _returned_worse(ranks: Sequence[Mapping[FormName, FormResult]]) -> Iterator[
     best = max((severity_of(each) for each in judged if each), default=0)
     for rank, each in enumerate(judged):
         if each is not None and each.result in ("less_accurate", "undecided") and severity_of(each) < best:
-            yield rank, RankOutputs(each.result, each.basis, each.reason.code, **each.reason.facts)
+            yield rank, RankOutputs(each.result, each.basis, each.reason)
 
 
 def _judged(forms: Mapping[FormName, FormResult]) -> Accuracy | None:

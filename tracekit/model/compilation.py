@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
@@ -53,59 +52,12 @@ PhaseName = Literal["dynamo", "aot_autograd", "inductor", "triton", "autotune", 
 CacheName = Literal["fx_graph", "aot_autograd", "templates"]
 FallbackKind = Literal["recompile_limit", "skipped", "error"]
 
-#: How torch words a check, by what it is of; the first that fits says so. `size_many`: a size that is not 0 or 1, which
-#: torch compiles for themselves whatever is asked.
-CHECKS = {
-    "size_many": re.compile(r"2 <= (?P<name>.+)\.size\(\)\[(?P<index>\d+)\]"),
-    "size": re.compile(
-        r"tensor '(?P<name>.+)' size mismatch at index (?P<index>\d+)\. expected (?P<then>\d+), actual (?P<now>\d+)"
-    ),
-    "tensor": re.compile(
-        r"tensor '(?P<name>.+)' (?P<what>[\w ]+?) mismatch(?: at index (?P<index>\d+))?\. "
-        r"expected (?P<then>.+?), actual (?P<now>.+)"
-    ),
-    "length": re.compile(r"len\((?P<name>.+)\) == (?P<then>\d+)"),
-}
-#: That something is the very object, or of the very type, that it was: by its address, which tells a reader nothing.
-IDENTITY_CHECK = re.compile(r"___check_(?P<of>obj|type)_id\((?P<name>.+?), \d+\)(?:, type=(?P<then>.+))?")
-CODE_OBJECT = re.compile(r'<code object (?P<function>\S+) at \S+ file "(?P<file>[^"]+)", line (?P<line>\d+)>')
-TYPE_NAME = re.compile(r"<class '(?P<name>[^']+)'>")
-
 
 class FailedGuard(Struct, frozen=True):
     """A check that compiled code did not pass, so that it was compiled again."""
 
     version: Text  #: The compilation that holds the check (`0/0`).
     text: Text  #: The check in torch's words.
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What was checked, without addresses: its `kind`, the `name` of what was looked at, what it was `then`, when
-        the code was compiled, and is `now`; a check of a kind not known here as torch writes it."""
-        check = self.text.partition("\n")[0].partition("  #")[0].strip().rstrip(".")
-        for kind, pattern in CHECKS.items():
-            if found := pattern.match(check):
-                return {"kind": kind, **found.groupdict()}
-        found = IDENTITY_CHECK.match(check)
-        if found is None:
-            return {"kind": "other", "check": check}
-        name, then = found["name"], found["then"] or ""
-        code, type_name = CODE_OBJECT.match(then), TYPE_NAME.match(then)
-        if code or (found["of"] == "obj" and name.endswith(".__code__")):
-            function = code.groupdict() if code else None
-            return {"kind": "function", "name": name.removesuffix(".__code__"), "then": function}
-        if found["of"] == "type":
-            return {"kind": "type", "name": name, "then": type_name["name"] if type_name else None}
-        return {"kind": "object", "name": name}
-
-    @property
-    def is_of_one(self) -> bool:
-        """Whether it is of a size that is or was 0 or 1, for which torch makes code of its own also where it compiles
-        for any size."""
-        facts = self.facts
-        return facts["kind"] == "size_many" or (
-            facts["kind"] == "size" and bool({facts["then"], facts["now"]} & {"0", "1"})
-        )
 
 
 class FrameCompilation(Struct, frozen=True):

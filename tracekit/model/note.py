@@ -1,7 +1,7 @@
 """Facts that a reader must know before believing a figure, of a comparison or noted while a run was made."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from msgspec import Struct, field
 
@@ -31,7 +31,12 @@ class Noted(Statement):
     as_written = WrittenNoted
 
     def written(self) -> WrittenNoted:
-        return WrittenNoted(self.code, self.facts)
+        return WrittenNoted(self.code, cast(Facts, self.facts))
+
+    @classmethod
+    def as_held(cls, facts: dict[str, object]) -> dict[str, object]:
+        """Facts of a file as the class has them."""
+        return facts
 
 
 class WrittenNote(Struct, frozen=True):

@@ -55,18 +55,18 @@ class Statement:
         return self.usual_severity
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Figures and names as JSON holds them, without those that may be missing and are."""
         own = {name: value for name, value in vars(self).items() if name not in self.beside}
         told = {name: value for name, value in own.items() if not (hasattr(type(self), name) and value is None)}
-        facts: dict[str, Any] = builtins_of(told)
+        facts: dict[str, object] = builtins_of(told)
         return facts
 
     def but(self, **changes: Any) -> Self:
         """The same with other facts."""
         return type(self)(**(vars(self) | changes))
 
-    def written(self) -> Struct:
+    def written(self) -> Struct | dict[str, object]:
         """What JSON holds: for each kind the `as_written` of it."""
         return Written(self.code, self.facts)
 
@@ -86,7 +86,7 @@ class Written(Struct, frozen=True):
     facts: dict[str, Any]  #: Its figures and names, with units in their keys.
 
 
-def written(value: object) -> Struct:
+def written(value: object) -> Struct | dict[str, object]:
     """msgspec's `enc_hook`: a statement as JSON holds it."""
     if isinstance(value, Statement):
         return value.written()

@@ -1,18 +1,9 @@
 """Why outputs are judged to be as accurate as eager code's, or not."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from tracekit.model.bounded import Real, Text, Whole
 from tracekit.model.note import Noted
 from tracekit.model.numerics import AccuracyReason
 from tracekit.numbers import percent
-
-
-def read_reason(code: str, facts: Mapping[str, Any]) -> AccuracyReason:
-    """The reason that a run says of a rank; `model/rank_difference.py` has checked that no fact is missing."""
-    of_code: Any = AccuracyReason.classes[code]
-    reason: AccuracyReason = of_code(**{name: facts[name] for name in of_code.__annotations__ if name in facts})
-    return reason
 
 
 class Equal(AccuracyReason):
@@ -32,7 +23,7 @@ class NoTensors(AccuracyReason):
 class OfTensor(AccuracyReason):
     """A reason that lies in one tensor of the output."""
 
-    path: str
+    path: Text
 
     @property
     def place(self) -> str:
@@ -65,7 +56,7 @@ class NotComparable(OfTensor):
 
 class NotHeldAgainstReference(OfTensor):
     code = "not_held_against_reference"
-    reference: str
+    reference: Text
 
     def long(self) -> str:
         return f"{self.place} could not be compared with {self.reference}."
@@ -74,10 +65,10 @@ class NotHeldAgainstReference(OfTensor):
 class BesideReference(OfTensor):
     """The error of compiled code beside eager's."""
 
-    compiled: float
-    eager: float
-    reference: str
-    allowed: float
+    compiled: Real
+    eager: Real
+    reference: Text
+    allowed: Real
 
     @property
     def errors(self) -> str:
@@ -89,7 +80,7 @@ class BesideReference(OfTensor):
 
 class Error(BesideReference):
     code = "error"
-    compiled_from_itself: float | None = None
+    compiled_from_itself: Real | None = None
 
     def long(self) -> str:
         return f"{self.place}: {self.errors}, tolerance {self.allowed:.2g}{of_itself(self.compiled_from_itself)}."
@@ -100,7 +91,7 @@ class Error(BesideReference):
 
 class LargestError(BesideReference):
     code = "largest_error"
-    compiled_from_itself: float | None = None
+    compiled_from_itself: Real | None = None
 
     def long(self) -> str:
         own = of_itself(self.compiled_from_itself)
@@ -116,7 +107,7 @@ class RoundingAmplified(BesideReference):
 
 class NoNumbers(OfTensor):
     code = "no_numbers"
-    reference: str
+    reference: Text
     no_reference: Noted | None = None
 
     def long(self) -> str:
@@ -125,7 +116,7 @@ class NoNumbers(OfTensor):
 
 class NoFiniteNumbers(OfTensor):
     code = "no_finite_numbers"
-    reference: str
+    reference: Text
     no_reference: Noted | None = None
 
     def long(self) -> str:
@@ -135,9 +126,9 @@ class NoFiniteNumbers(OfTensor):
 
 class Zeros(OfTensor):
     code = "zeros"
-    reference: str
-    compiled: float
-    eager: float
+    reference: Text
+    compiled: Real
+    eager: Real
     no_reference: Noted | None = None
 
     def long(self) -> str:
@@ -150,8 +141,8 @@ class Zeros(OfTensor):
 
 class NotFinite(OfTensor):
     code = "not_finite"
-    more: int
-    reference: str | None  #: None where that is eager code.
+    more: Whole
+    reference: Text | None  #: None where that is eager code.
     no_reference: Noted | None = None
 
     def long(self) -> str:
@@ -163,9 +154,9 @@ class NotFinite(OfTensor):
 class IntegersBesideReference(OfTensor):
     """The share of integers that match, of compiled and of eager code."""
 
-    compiled_share: float
-    eager_share: float
-    reference: str
+    compiled_share: Real
+    eager_share: Real
+    reference: Text
 
     @property
     def shares(self) -> str:
@@ -189,7 +180,7 @@ class IntegersDiverge(IntegersBesideReference):
 
 class IntegersBesideEager(OfTensor):
     code = "integers_beside_eager"
-    share: float
+    share: Real
     no_reference: Noted | None = None
 
     def long(self) -> str:
@@ -198,9 +189,9 @@ class IntegersBesideEager(OfTensor):
 
 class Difference(OfTensor):
     code = "difference"
-    compiled: float
-    allowed: float
-    compiled_from_itself: float | None = None
+    compiled: Real
+    allowed: Real
+    compiled_from_itself: Real | None = None
     no_reference: Noted | None = None
 
     def long(self) -> str:
@@ -214,8 +205,8 @@ class Difference(OfTensor):
 
 class RandomNumbers(OfTensor):
     code = "random_numbers"
-    difference: float | None
-    another_seed: float | None
+    difference: Real | None
+    another_seed: Real | None
     no_reference: Noted | None = None
 
     def long(self) -> str:

@@ -91,7 +91,7 @@ class WithinFloor(Reason):
     doubt: DoubtOfLimit
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         facts: dict[str, Any] = builtins_of(self.doubt)
         return facts
 

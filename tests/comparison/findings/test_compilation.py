@@ -34,6 +34,7 @@ from tracekit.model.compilation import (
 from tracekit.model.note import Note
 from tracekit.statements.findings.compiling import STEERS, HitRecompileLimit, RecompilingCall
 from tracekit.statements.findings.waiting import SkippedCudaGraphs, SkippedGraphs
+from tracekit.statements.guards import check_of
 from tracekit.statements.notes.work import PartRanEager, RanEager
 
 SIZE = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4")
@@ -201,7 +202,7 @@ def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
     again = replace(FRAME, id="0/1", because=(SIZE,), seconds=3.0)
     finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
     assert (finding.statement.function, finding.statement.where) == ("forward", "model.py:12")
-    assert (finding.statement.failed_check, finding.statement.whole_s) == (SIZE.facts, 3.0)
+    assert (finding.statement.failed_check, finding.statement.whole_s) == (check_of(SIZE), 3.0)
     assert finding.severity == "info" and command_of(finding).endswith("--dynamic")
     # Four are worth an action.
     assert findings(Diagnostics(frames=(FRAME, *(again,) * 4)))["compiled_again"].severity == "warning"
@@ -210,11 +211,11 @@ def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
     quick = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
     slow = replace(FRAME, id="0/2", because=(SIZE, other), seconds=45.0)
     finding = findings(Diagnostics(frames=(FRAME, quick, slow)))["compiled_again"]
-    assert finding.statement.failed_check == SIZE.facts
+    assert finding.statement.failed_check == check_of(SIZE)
     assert (finding.statement.dearest_s, finding.statement.whole_s) == (45.0, 45.5)
     # Any size is no advice where no size was checked.
     alone = findings(Diagnostics(frames=(FRAME, quick)))["compiled_again"]
-    assert (alone.statement.failed_check, alone.statement.whole_s) == (other.facts, 0.5)
+    assert (alone.statement.failed_check, alone.statement.whole_s) == (check_of(other), 0.5)
     assert (alone.advice, alone.changes) == (None, {})
 
 
@@ -231,7 +232,7 @@ def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
     finding = compared(AUDITED, wall_us=WALLS, during_timing=1, batch_size=4).findings[0]
     assert finding.code == "recompiled_during_timing"
     (call,) = finding.statement.first
-    assert call == RecompilingCall(1, 12.3e6, (SIZE.facts,), 0)
+    assert call == RecompilingCall(1, 12.3e6, (check_of(SIZE),), 0)
     assert (finding.statement.calls, finding.statement.cost_us) == (1, pytest.approx(12.3e6, rel=1e-3))
     assert finding.statement.warmed_up_at == {"batch_size": 1}
     assert "--batch-size 4" in command_of(finding) and "--warmup" not in command_of(finding)

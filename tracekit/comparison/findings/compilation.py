@@ -15,6 +15,7 @@ from tracekit.statements.findings.compiling import (
     RecompiledDuringTiming,
     RecompilingCall,
 )
+from tracekit.statements.guards import Size, check_of
 
 #: This share of the call spent between compiled graphs is worth an action.
 COSTLY = 0.02
@@ -93,14 +94,14 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
     if not again or (side.diagnostics and side.diagnostics.warmed_up_at):
         return None
     dearest = max(again, key=lambda each: each.seconds or 0.0)
-    of_size = any(each.because[0].facts["kind"] == "size" for each in again)
+    of_size = any(isinstance(check_of(each.because[0]), Size) for each in again)
     settings = side.settings if of_size and side.settings and not side.settings.dynamic else None
     statement = CompiledAgain(
         side=side.label,
         times=len(again),
         function=dearest.function,
         where=dearest.where,
-        failed_check=dearest.because[0].facts,
+        failed_check=check_of(dearest.because[0]),
         dearest_s=dearest.seconds,
         whole_s=sum(each.seconds or 0.0 for each in again),
     )
@@ -119,7 +120,7 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
     any_size = side.settings is not None and side.settings.dynamic is True
     first = []
     for cost in costs[:NAMED]:
-        failed = distinct(check.facts for frame in cost.frames for check in frame.because[:1])
+        failed = distinct(check_of(check) for frame in cost.frames for check in frame.because[:1])
         first.append(RecompilingCall(cost.call.call, cost.call.wall_us, failed, cost.call.cuda_graphs))
     advice: Advice | None = None
     if side.settings is not None:
@@ -138,6 +139,6 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
         cost_us=sum(extra) if extra else None,
         warmed_up_at=(side.diagnostics.warmed_up_at if side.diagnostics else None) or {},
         any_size=any_size,
-        failed_for_one=any(check.is_of_one for check in checks),
+        failed_for_one=any(check_of(check).is_of_one for check in checks),
     )
     return Finding(statement, advice=advice)

@@ -11,7 +11,7 @@ from tracekit.model.numerics import Accuracy
 from tracekit.model.run import FormName
 from tracekit.names import clipped
 from tracekit.statements import rank_differences as differences
-from tracekit.statements.accuracy import read_reason
+from tracekit.statements.guards import check_of
 from tracekit.statements.notes.ranks import RankBroke, RankMemory, RankOutputs, RankRanEager, RankRecompiled
 
 
@@ -36,7 +36,7 @@ def _note_of(noted: Noted, side: Side, ranks: Sequence[int]) -> Note:
     match noted:
         case differences.RankRecompiled():
             counts = noted.times, noted.least, noted.timed
-            return RankRecompiled(*who, noted.function, noted.where, *counts, FailedGuard("", noted.guard))
+            return RankRecompiled(*who, noted.function, noted.where, *counts, check_of(FailedGuard("", noted.guard)))
         case differences.RankBroke():
             return RankBroke(*who, noted.where, noted.function, noted.reason)
         case differences.RankRanEager():
@@ -62,7 +62,7 @@ def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
 
 
 def _accuracy_of(noted: differences.RankOutputs, rank: int | None = None) -> Accuracy:
-    return Accuracy(noted.result, noted.basis, read_reason(noted.reason, noted.of_reason), rank)
+    return Accuracy(noted.result, noted.basis, noted.reason, rank)
 
 
 def _is_of(side: Side, name: FormName) -> bool:

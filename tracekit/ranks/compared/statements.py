@@ -1,7 +1,6 @@
 """What is found of ranks that communicate, eager and compiled, and what is advised."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec import Struct
 
@@ -94,7 +93,7 @@ class DdpBuckets(FindingStatement):
         return "warning" if self.costs_time else "info"
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {name: fact for name, fact in super().facts.items() if name != "costs_time"}
 
     def title(self) -> str:

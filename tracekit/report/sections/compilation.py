@@ -9,7 +9,7 @@ from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope
-from tracekit.statements.guards import check_sentence
+from tracekit.statements.guards import check_of
 
 PHASES = {
     "dynamo": "Dynamo (tracing)",
@@ -141,7 +141,7 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         older = len(frame.because) - 1
         others = f"; {counted(older, 'older version')} failed too" if older else ""
         what = f"{frame.function or MISSING} ({frame.where or MISSING})"
-        failed = clipped(check_sentence(frame.because[0].facts), 240) + others
+        failed = clipped(check_of(frame.because[0]).long(), 240) + others
         took = duration(frame.seconds * 1e6 if frame.seconds is not None else None)
         call_took = duration(walls.get((frame.phase, frame.call)))
         rows.append((f"{WHEN[frame.phase]} {frame.call}", what, failed, took, call_took))

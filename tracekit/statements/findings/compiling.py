@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
 
 from msgspec import Struct
 
@@ -11,7 +10,7 @@ from tracekit.model.compilation import EagerFallback
 from tracekit.model.statement import Severity
 from tracekit.names import clipped, clipped_within
 from tracekit.numbers import counted, duration, percent
-from tracekit.statements.guards import check_sentence
+from tracekit.statements.guards import Check
 
 #: So many breaks are worth an action, and so many compilations of one kind: torch gives up at eight of one function.
 MANY_BREAKS, MANY_COMPILATIONS = 3, 4
@@ -106,7 +105,7 @@ class CompiledAgain(FindingStatement):
     times: int
     function: str | None
     where: str | None
-    failed_check: Mapping[str, Any]  #: The facts of a `FailedGuard`.
+    failed_check: Check
     dearest_s: float | None
     whole_s: float
 
@@ -120,7 +119,7 @@ class CompiledAgain(FindingStatement):
     def long(self) -> str:
         dearest = f"{self.dearest_s:.1f} s of " if self.times > 1 and self.dearest_s is not None else ""
         return (
-            f"{self.function or 'A function'} ({self.where or 'unknown line'}): {check_sentence(self.failed_check)}."
+            f"{self.function or 'A function'} ({self.where or 'unknown line'}): {self.failed_check.long()}."
             f" Compile time: {dearest}{self.whole_s:.1f} s."
         )
 
@@ -130,14 +129,14 @@ class RecompilingCall(Struct, frozen=True):
 
     call: int
     wall_us: float | None
-    failed_checks: Sequence[Mapping[str, Any]]  #: The facts of each `FailedGuard`.
+    failed_checks: Sequence[Check]
     cuda_graphs: int  #: How many were recorded.
 
     @property
     def words(self) -> str:
         took = f": {self.wall_us / 1e6:.2f} s" if self.wall_us is not None else ""
         graphs = f"{self.cuda_graphs} CUDA graphs recorded" if self.cuda_graphs else "unknown guard"
-        checks = "; ".join(map(check_sentence, self.failed_checks))
+        checks = "; ".join(each.long() for each in self.failed_checks)
         return f"call {self.call} recompiled{took}: {checks or graphs}"
 
 

@@ -1,14 +1,12 @@
 """What is to be known of several ranks: what some did and others did not, and how long they may wait for each other."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from tracekit.model.compilation import FailedGuard
 from tracekit.model.note import Note
 from tracekit.model.numerics import Accuracy
 from tracekit.model.statement import builtins_of
 from tracekit.numbers import counted, duration, size
-from tracekit.statements.guards import check_sentence
+from tracekit.statements.guards import Check
 
 #: What the outputs of one rank are.
 OUTPUTS = {"less_accurate": "differ by more than rounding", "undecided": "are inconclusive"}
@@ -123,25 +121,21 @@ class RankRecompiled(OfSomeRanks):
     times: int
     least: int  #: How often the rank did so that did least.
     timed: int  #: How often in timed calls.
-    failed_check: FailedGuard
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        return super().facts | {"failed_check": self.failed_check.facts}
+    failed_check: Check
 
     def long(self) -> str:
         least = f", the rank with fewest {counted(self.least, 'time')}" if self.least else ""
         timed = f" {counted(self.timed, 'recompile')} in timed calls." if self.timed else ""
         return (
             f"{self.alone} recompiled {self.function or 'a frame'}{f' ({self.where})' if self.where else ''}"
-            f" {counted(self.times, 'time')} in {self.subject}{least}: {check_sentence(self.failed_check.facts)}."
+            f" {counted(self.times, 'time')} in {self.subject}{least}: {self.failed_check.long()}."
             f"{timed} Other ranks wait meanwhile."
         )
 
     def short(self) -> str:
         return (
             f"{self.alone.lower()} recompiled {self.function or self.where or 'a frame'}"
-            f"{' in timed calls' if self.timed else ''}: {check_sentence(self.failed_check.facts)}"
+            f"{' in timed calls' if self.timed else ''}: {self.failed_check.long()}"
         )
 
 
@@ -204,7 +198,7 @@ class RankOutputs(OfSomeRanks):
     accuracy: Accuracy
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         told = self.accuracy
         judged = {"result": told.result, "basis": told.basis, "reason": told.reason.code}
         return {"ranks": list(self.ranks), "of_ranks": self.of_ranks, **judged, **builtins_of(told.reason.facts)}

@@ -1,6 +1,6 @@
 """What is to be known of the recordings of the sides: what they hold, and over what they are read."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from tracekit.model.analysis import Health
 from tracekit.model.note import Note
@@ -33,7 +33,7 @@ class DamagedRecording(Note):
     health: Health
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {"health": self.health.code, "count": self.health.count, "facts": self.health.facts}
 
     def long(self) -> str:

@@ -1,7 +1,6 @@
 """What is noted of a sweep, its folder and its cells."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tracekit.model.note import Note
 from tracekit.numbers import counted, percent
@@ -108,7 +107,7 @@ class MachinesOfAWorkDiffer(Note):
     of_works: int
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {**super().facts, "differences": in_words(self.differences)}
 
     def long(self) -> str:
@@ -128,7 +127,7 @@ class ProcessesNotPooled(Note):
     differences: Sequence[MachineDifference]
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {**super().facts, "differences": in_words(self.differences)}
 
     def long(self) -> str:
