@@ -40,8 +40,9 @@ from tracekit.statements.findings.waiting import (
     SkippedGraphs,
     SynchronisingCalls,
 )
+from tracekit.statements.guards import Size
 
-CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
+CHECK = Size(name="x", index="0", then="1", now="4")
 REASON = "Unsupported Tensor.item()"
 BREAK = BreakingLine("model.py:20", "folder/model.py:20", REASON, 9.0, 3.0, "Keep it a tensor.", steers_branch=False)
 STEERING = BreakingLine("model.py:20", "folder/model.py:20", REASON, 9.0, 3.0, None, steers_branch=True)
