@@ -427,7 +427,7 @@ def subject(side: Side) -> str:
 
 def work_words(settings: Settings) -> tuple[list[str], list[str]]:
     """Which model it is, and what one call of it does."""
-    ranks = [f"{settings.nproc} ranks"] if settings.nproc else []
+    ranks = [counted(settings.nproc, "rank")] if settings.nproc else []
     if settings.own:
         # Nobody but its owner knows what it is called with.
         return [settings.workload, *settings.own.options], [settings.dtype, *ranks]
