@@ -121,6 +121,7 @@ FINDINGS: tuple[FindingStatement, ...] = (
     RECOMPILED.but(first=[RecompilingCall(1, 12.3e6, [], 0)], warmed_up_at={}),
     SINGLE,
     SINGLE.but(read_before=1),
+    SINGLE.but(by_compiling=False),
     SINGLE.but(read_before=1, before=None),
     SkippedCudaGraphs(0.3, []),
     SkippedCudaGraphs(0.0, [MUTATED, SkippedGraphs(None, 1)]),

@@ -190,6 +190,17 @@ def test_float32_products_in_a_model_of_16_bits_are_found_with_half_their_time()
     assert (finding.statement.read, finding.statement.read_before, finding.statement.before) == (1, 1, "eager")
 
 
+def test_compiling_is_blamed_where_only_compiling_differs():
+    compiled = side_of("compiled", HALF, SINGLE)
+    eager = replace(side_of("eager", HALF), form=make_form("eager", scaled(1.0)))
+    assert found_in(eager, compiled).statement.by_compiling
+    # Of another model, and of another run's compiled variant, A says nothing of what compiling does.
+    for a in (replace(eager, settings=make_settings(batch_size=4)), side_of("other", HALF)):
+        assert not found_in(a, compiled).statement.by_compiling
+    # What has no matmul of a known type, a CPU's run, has not none of them.
+    assert found_in(replace(eager, sequence=None), compiled).statement.before is None
+
+
 def test_a_model_of_float32_may_multiply_in_it_and_a_fiftieth_of_the_gpu_s_time_is_not_told():
     assert found_in(side_of("eager", SINGLE, dtype="float32"), side_of("compiled", SINGLE, dtype="float32")) is None
     assert found_in(side_of("eager", HALF), side_of("compiled", HALF, matmul("float", 15.0))) is None

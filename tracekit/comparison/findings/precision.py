@@ -49,7 +49,10 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
     us = math.fsum(each.duration_us for each in single) * side.sequence.per_step
     if us < WORTH_SAYING * side.busy_us or find_lost_attention(comparison):
         return None
-    before = [each for each in _library_calls(comparison.a) if _type(each) == "float"]
+    one = comparison.a
+    typed = _library_calls(one)
+    before = [each for each in typed if _type(each) == "float"]
+    names = (one.form.name, side.form.name) if one.form and side.form else None
     statement = SinglePrecision(
         side=side.label,
         products=len(single) * side.sequence.per_step,
@@ -58,7 +61,8 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
         busy_us=side.busy_us,
         read=len(single),
         read_before=len(before),
-        before=comparison.a.label if comparison.a is not comparison.b else None,
+        before=one.label if one is not side and typed else None,
+        by_compiling=names == ("eager", "compiled") and one.settings == side.settings,
     )
     return Finding(statement, us / 2)
 

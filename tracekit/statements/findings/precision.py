@@ -29,7 +29,8 @@ class SinglePrecision(FindingStatement):
     busy_us: float
     read: int  #: Such products in all steps that were read.
     read_before: int  #: Those of A.
-    before: str | None  #: A; None where a side is looked at alone.
+    before: str | None  #: A; None where a side is looked at alone, or A's matmuls have no types.
+    by_compiling: bool = True  #: Whether A is the eager variant of the same run.
 
     def title(self) -> str:
         return f"{self.side} has float32 matmuls"
@@ -42,8 +43,9 @@ class SinglePrecision(FindingStatement):
         )
 
     def _cause(self) -> str:
-        if self.read_before < self.read:
-            return f"Compiling added them: {self.before} has {self.read_before} in its trace."
         if self.before is None:
             return "Look for .float() and float32 buffers."
+        if self.read_before < self.read:
+            told = f"{self.before} has {self.read_before} in its trace."
+            return f"Compiling added them: {told}" if self.by_compiling else told
         return f"{self.before} has them too: look for .float() and float32 buffers."
