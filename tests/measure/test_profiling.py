@@ -27,6 +27,7 @@ from tracekit.model.run import CompileFacts, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.reading.sides import load_side  # noqa: E402
 from tracekit.reading.traces import Reading  # noqa: E402
+from tracekit.statements.guards import Size, check_of
 from tracekit.statements.noted import NeverCalled, OutputsNotCompared, ProvenanceFailed, TorchLacks  # noqa: E402
 
 from .small_runs import BARE, EAGER, PLAN, REQUEST, built, painter, profile, without_kernels  # noqa: E402
@@ -250,7 +251,8 @@ def test_warming_up_at_another_size_is_found_in_the_timed_call_it_cost_unless_co
     assert (call.call, call.wall_us) == (1, run.forms[1].wall_us[0])
     (frame,) = (each for each in facts.diagnostics.frames if (each.phase, each.call) == (call.phase, call.call))
     (guard,) = frame.because
-    assert [guard.facts.get(name) for name in ("kind", "index", "then", "now")] == ["size", "0", "2", "4"]
+    check = check_of(guard)
+    assert isinstance(check, Size) and (check.index, check.then, check.now) == ("0", "2", "4")
 
 
 def test_a_workload_that_cannot_be_called_at_other_sizes_says_so(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from tracekit.model.advice import Advice
 from tracekit.model.comparison import FindingStatement
-from tracekit.model.note import Note
 from tracekit.ranks.compared import statements
 from tracekit.ranks.compared.statements import (
     CommunicationLimits,
@@ -15,8 +14,6 @@ from tracekit.ranks.compared.statements import (
     MovedCollective,
     MovedCollectives,
 )
-from tracekit.report.words.notes import note_sentence
-from tracekit.report.words.short import headline_notes
 
 BUCKETS = DdpBuckets("compiled", 13.0, 2.0, 25e6, 160e6, 0.9, 0.2, costs_time=True)
 GATHERED = FewerGathers("compiled", 13.0, 2.0, 25e6, 160e6, 300.0, 2500.0)
@@ -73,13 +70,3 @@ def test_lines_to_write_are_copied_as_they_stand(snapshot: SnapshotAssertion) ->
     advised = [kind() for kind in Advice.classes.values() if of_ranks(kind)]
     assert all(each.to_be_copied for each in advised)
     assert [(each.long(), each.short()) for each in advised] == snapshot
-
-
-@pytest.mark.parametrize("in_place_of", [None, "all_gather"])
-def test_a_note_on_uneven_collectives_says(in_place_of: str | None, snapshot: SnapshotAssertion) -> None:
-    facts = {"ranks": [1], "of_ranks": 8, "collective": "all_reduce", "count": 3, "usual_count": 2}
-    note = Note("rank_collectives", "warning", "compiled", {**facts, "in_place_of": in_place_of})
-    assert (note_sentence(note), *headline_notes((Note("cpu_run"), note))) == snapshot
-    # Behind what makes the figures worth nothing.
-    graver = Note("ran_eager", facts={"reason": None}, grave=True)
-    assert headline_notes((note, graver)) == (*headline_notes((graver,)), *headline_notes((note,)))
