@@ -27,7 +27,7 @@ from tracekit.model.run import CompileFacts, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.reading.sides import load_side  # noqa: E402
 from tracekit.reading.traces import Reading  # noqa: E402
-from tracekit.statements.guards import Size, check_of
+from tracekit.statements.guards import Size, check_of  # noqa: E402
 from tracekit.statements.noted import NeverCalled, OutputsNotCompared, ProvenanceFailed, TorchLacks  # noqa: E402
 
 from .small_runs import BARE, EAGER, PLAN, REQUEST, built, painter, profile, without_kernels  # noqa: E402
