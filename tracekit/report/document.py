@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-#: Parts find room in the markdown twin, which is bounded, in this order, the earlier of one rank before the later.
+#: Parts find room in the markdown twin, which is bounded, in this order, the earlier of one rank before the later. What
+#: is FIRST stands above the details, and is not folded.
 FIRST, WARNINGS, FINDINGS, TABLES, MORE_FINDINGS, DETAILS, LAST = range(7)
 
 
@@ -318,33 +319,19 @@ class Beside(Struct, frozen=True):
     layout: str = "pair"
 
 
+#: What has rows, and is a table in the twin.
+Tabular = Table | Explorer | Tree | HeatMap
 #: What a section is made of; a bare string is a paragraph.
 Block = (
-    str
-    | Chart
-    | Timelines
-    | Explorer
-    | HeatMap
-    | Tree
-    | Pictures
-    | Beside
-    | Table
-    | Findings
-    | Bullets
-    | Definitions
-    | Commands
-    | Output
-    | Fold
+    str | Tabular | Chart | Timelines | Pictures | Findings | Bullets | Definitions | Commands | Output | Fold | Beside
 )
 
 
 class Part(Struct, frozen=True):
-    """What stands at one place of a section. The markdown twin folds it, unless it is `unfolded`; `rank` is how soon it
-    finds room there."""
+    """What stands at one place of a section; `rank` is how soon it finds room in the twin."""
 
     block: Block | None
     rank: int = DETAILS
-    unfolded: bool = False
     page_only: bool = False
 
 

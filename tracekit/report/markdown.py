@@ -95,12 +95,12 @@ def _pieces(report: doc.Report) -> Iterator[str | Piece]:
     yield from _overview(report.title, report.overview)
     parts = [part for section in report.sections for part in section.parts if not part.page_only]
     for part in parts:
-        if part.unfolded:
-            yield from _unfolded(part.block, part.rank)
+        if part.rank == doc.FIRST:
+            yield from _shown(part.block, part.rank)
     yield "## Details\n\n"
     for part in parts:
-        if not part.unfolded:
-            yield from _folded(part.block, part.rank)
+        if part.rank != doc.FIRST:
+            yield from _shown(part.block, part.rank)
 
 
 def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
@@ -144,54 +144,55 @@ def _account(account: doc.Account) -> str:
     return "".join(f"| {line} |\n" for line in lines)
 
 
-def _unfolded(block: doc.Block | None, rank: int) -> Iterator[Piece | str]:
-    """The block under a heading of its own."""
-    match block:
-        case doc.Findings():
-            # What asks for something in full, what is good to know folded.
-            yield "## Findings\n\n" if block.findings else ""
-            for at, finding in enumerate(each for each in block.findings if each.severity != "info"):
-                rank = doc.FINDINGS if at < FIRST_FINDINGS else doc.MORE_FINDINGS
-                yield Piece(f"finding: {finding.title}", _finding(finding), rank)
-            for finding in block.findings:
-                if finding.severity == "info":
-                    saving = f" ({finding.saving})" if finding.saving else ""
-                    yield _detail(f"info: {finding.title}{saving}", _finding_body(finding))
-        case doc.Bullets() if block.items:
-            yield f"## {escaped(block.title)}\n\n"
-            yield from (Piece(each, f"- {escaped(each)}\n", doc.WARNINGS) for each in block.items)
-            yield "\n"
-        case doc.Output():
-            yield Piece("Code", f"{_text(block)}\n\n", rank)
-        case doc.Commands():
-            yield Piece("Commands", f"{fenced(block.text)}\n\n", rank)
-        case doc.Chart():
-            parts = [
-                (row.label, bar.text, bar.end - bar.start) for row in block.rows if not row.sums for bar in row.bars
-            ]
-            yield Piece(block.title, f"### {escaped(block.title)}\n\n{fenced(bars(parts), 'text')}\n", rank)
-        case doc.Table() | doc.Explorer() | doc.Tree() | doc.HeatMap():
-            yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
-        case str() | doc.Fold():
-            yield from _folded(block, rank)
-
-
-def _folded(block: doc.Block | None, rank: int) -> Iterator[Piece | str]:
-    """The block as a detail. A drawing is none: a table beside it has its figures."""
+def _shown(block: doc.Block | None, rank: int) -> Iterator[Piece | str]:
+    """The block under a heading of its own, or as a detail; no drawing is a detail, for a table has its figures."""
+    unfolded = rank == doc.FIRST
+    piece = _headed if unfolded else _detail
     match block:
         case str():
             yield Piece(block, f"{escaped(block)}\n\n", rank)
         case doc.Table() | doc.Explorer() | doc.Tree() | doc.HeatMap():
-            yield _detail(block.caption, _text(block), rank)
-        case doc.Bullets() if block.items:
-            yield _detail(f"{block.title} ({len(block.items)})", _text(block), doc.WARNINGS)
+            yield piece(block.caption, _text(block), rank)
         case doc.Definitions() | doc.Fold():
             yield _detail(block.title, _text(block), rank)
+        case doc.Chart() if unfolded:
+            bars_ = [
+                (row.label, bar.text, bar.end - bar.start) for row in block.rows if not row.sums for bar in row.bars
+            ]
+            yield piece(block.title, fenced(bars(bars_), "text"), rank)
+        case doc.Output():
+            yield Piece("Code", f"{_text(block)}\n\n", rank)
+        case doc.Commands() if unfolded:
+            yield Piece("Commands", f"{fenced(block.text)}\n\n", rank)
         case doc.Commands():
             yield f"## Reproduce\n\n{fenced(block.text)}\n"
+        case doc.Bullets() if unfolded and block.items:
+            yield f"## {escaped(block.title)}\n\n"
+            yield from (Piece(each, f"- {escaped(each)}\n", doc.WARNINGS) for each in block.items)
+            yield "\n"
+        case doc.Bullets() if block.items:
+            yield _detail(f"{block.title} ({len(block.items)})", _text(block), doc.WARNINGS)
+        case doc.Findings():
+            yield from _findings(block.findings)
         case doc.Beside():
             for each in block.blocks:
-                yield from _folded(each, rank)
+                yield from _shown(each, rank)
+
+
+def _findings(findings: tuple[doc.FindingText, ...]) -> Iterator[Piece | str]:
+    """What asks for something in full, what is good to know folded."""
+    yield "## Findings\n\n"
+    for at, finding in enumerate(each for each in findings if each.severity != "info"):
+        rank = doc.FINDINGS if at < FIRST_FINDINGS else doc.MORE_FINDINGS
+        yield Piece(f"finding: {finding.title}", _finding(finding), rank)
+    for finding in findings:
+        if finding.severity == "info":
+            saving = f" ({finding.saving})" if finding.saving else ""
+            yield _detail(f"info: {finding.title}{saving}", _finding_body(finding))
+
+
+def _headed(title: str, text: str, rank: int) -> Piece:
+    return Piece(title, f"### {escaped(title)}\n\n{text}\n", rank)
 
 
 def _detail(title: str, text: str, rank: int = doc.DETAILS) -> Piece:

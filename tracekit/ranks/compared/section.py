@@ -14,7 +14,7 @@ def rank_section(comparison: Comparison) -> doc.Section | None:
     return doc.section(
         "ranks",
         "Ranks",
-        doc.Part(tables.change_table(job, names), doc.FIRST),
+        doc.Part(tables.change_table(job, names), doc.TABLES),
         doc.Part(tables.call_table(job, names), doc.TABLES),
         doc.Part(tables.collective_table(job, names), doc.TABLES),
         tables.idle_table(job),

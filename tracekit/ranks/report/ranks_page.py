@@ -34,7 +34,7 @@ def ranks_report(told: Ranks) -> doc.Report:
         doc.section(
             "ranks",
             "Ranks",
-            doc.Part(explorers.rank_explorer(told), doc.TABLES, unfolded=True),
+            doc.Part(explorers.rank_explorer(told), doc.FIRST),
             fleet.distribution_table(told) if told.step_rows else None,
         ),
         doc.section("timelines", "Timelines", rank_timelines(told)),
@@ -63,7 +63,7 @@ def ranks_report(told: Ranks) -> doc.Report:
             doc.Part(explorers.worst_explorer(told), doc.TABLES),
             doc.Part(_captioned(sections.collective_table(told, MOST_KINDS), "By kind, largest first"), doc.TABLES),
         ),
-        doc.section("findings", "Findings", doc.Part(_findings(told), doc.FINDINGS, unfolded=True)),
+        doc.section("findings", "Findings", doc.Part(_findings(told), doc.FIRST)),
         folded("detail", "Detail", "uneven work, idle time, matching", *_details(told)),
         folded(
             "method",

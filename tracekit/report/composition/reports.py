@@ -134,7 +134,7 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         texts = finding_texts(listed(each.findings), words.shared_scope(each), 3, each.b.wall_us, f"{at}-")
         if texts.findings:
             folded = doc.Fold(f"{name}: {counted(len(texts.findings), 'finding')}", (texts,))
-            findings.append(doc.Part(folded, unfolded=True))
+            findings.append(doc.Part(folded, doc.FIRST))
     figures = several.figures_table(compared)
     sections = (
         doc.section("findings", "Findings", *findings),
@@ -170,7 +170,7 @@ def _waterfall(comparison: Comparison) -> doc.Section | None:
         "time",
         "Waterfall",
         "every part of the change",
-        doc.Part(waterfall_chart(comparison), doc.FIRST, unfolded=True),
+        doc.Part(waterfall_chart(comparison), doc.FIRST),
         doc.Part(waterfall_table(comparison), doc.TABLES),
     )
 
@@ -191,15 +191,14 @@ def _icicle(comparison: Comparison) -> doc.Fold | None:
 
 def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) -> doc.Section | None:
     found = finding_texts(listed(findings), scope, call_us=call_us)
-    return doc.section("findings", "Findings", doc.Part(found if found.findings else None, unfolded=True))
+    return doc.section("findings", "Findings", doc.Part(found if found.findings else None, doc.FIRST))
 
 
 def notes_section(run: Run | None, notes: tuple[str, ...]) -> doc.Section | None:
     """What must be known to rely on the figures, the gravest first."""
     if run:
         notes = (*notes, *run.notes, *(noted.long() for noted in run.noted), f"Size chosen: {run.size_reason}.")
-    bullets = doc.Bullets(NOTES, notes)
-    return shared.folded("notes", NOTES, f"{len(notes)}", doc.Part(bullets, doc.WARNINGS)) if notes else None
+    return shared.folded("notes", NOTES, f"{len(notes)}", doc.Bullets(NOTES, notes)) if notes else None
 
 
 def _method(measured: Iterable[tuple[str, str]], drawn: str | None) -> doc.Definitions:

@@ -20,18 +20,18 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
     best, commands = tables.best_table(sweep), tables.command_table(sweep)
     notes, method = tables.cell_notes(sweep), SWEEP | (REPEATED if sweep.has_processes else {})
     sections = (
-        doc.section("speed-up", "Speed-up", doc.Part(heat_map(sweep), doc.FIRST, unfolded=True)),
+        doc.section("speed-up", "Speed-up", doc.Part(heat_map(sweep), doc.FIRST)),
         doc.section(
             "best",
             "Best for what",
-            _if_folded(best, doc.FIRST, many, "What is best for what, work by work", unfolded=True),
+            _if_folded(best, doc.FIRST, many, "What is best for what, work by work"),
             _if_folded(commands, doc.DETAILS, many),
         ),
         shared.folded(
             "beside",
             "Compared with 2023",
             "A100, torch 2.0",
-            doc.Part(tables.published_table(sweep), doc.FIRST, unfolded=True),
+            doc.Part(tables.published_table(sweep), doc.FIRST),
         ),
         shared.folded(
             "times",
@@ -55,7 +55,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             "failures",
             "Cells without times",
             "failures and reasons",
-            doc.Part(tables.failure_table(sweep), doc.FIRST, unfolded=True),
+            doc.Part(tables.failure_table(sweep), doc.FIRST),
             *(doc.Part(doc.Fold(name, (doc.Output(lines),)), doc.LAST) for name, lines in tables.last_words(sweep)),
         ),
         shared.folded(
@@ -83,7 +83,5 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
     return doc.Report(sweeping.headline(sweep), overview, tuple(filter(None, sections)), dense=True)
 
 
-def _if_folded(
-    table: doc.Table | None, rank: int, folded: bool, title: str = "", *, unfolded: bool = False
-) -> doc.Part:
-    return doc.Part(doc.Fold(title or table.caption, (table,)) if table and folded else table, rank, unfolded)
+def _if_folded(table: doc.Table | None, rank: int, folded: bool, title: str = "") -> doc.Part:
+    return doc.Part(doc.Fold(title or table.caption, (table,)) if table and folded else table, rank)
