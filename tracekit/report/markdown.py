@@ -156,10 +156,9 @@ def _shown(block: doc.Block | None, rank: int) -> Iterator[Piece | str]:
         case doc.Definitions() | doc.Fold():
             yield _detail(block.title, _text(block), rank)
         case doc.Chart() if unfolded:
-            bars_ = [
-                (row.label, bar.text, bar.end - bar.start) for row in block.rows if not row.sums for bar in row.bars
-            ]
-            yield piece(block.title, fenced(bars(bars_), "text"), rank)
+            parts = [row for row in block.rows if not row.sums]
+            drawn = bars([(row.label, bar.text, bar.end - bar.start) for row in parts for bar in row.bars])
+            yield piece(block.title, fenced(drawn, "text"), rank)
         case doc.Output():
             yield Piece("Code", f"{_text(block)}\n\n", rank)
         case doc.Commands() if unfolded:

@@ -15,11 +15,9 @@ from tracekit.report.words.common import INEXACT, became, kinds_and_ways, shared
 from tracekit.report.words.groups import label_words
 
 DOT = " \N{MIDDLE DOT} "
-#: So many modules of one group are named in a place, modules and lines in a table's row and in an explorer's, and
-#: kernels of one side.
+#: So many modules of one group are named in a place, modules and lines in its row, and kernels of one side.
 MOST_MODULES = 3
-MOST_PLACES = 4
-MOST_PLACES_UNFOLDED = 12
+MOST_PLACES = 12
 MOST_MEMBERS = 8
 #: Places of one group whose lines are shown.
 MOST_EXCERPTS = 3
@@ -156,7 +154,7 @@ def _group_row(
         ),
         members=tuple(kernels),
         left_out=sum(max(len(members) - MOST_MEMBERS, 0) for _, members in sides),
-        where=tuple(clipped(each, 120) for each in group.where[:MOST_PLACES_UNFOLDED]),
+        where=tuple(clipped(each, 120) for each in group.where[:MOST_PLACES]),
         facts=tuple(_facts(group)),
         evidence=evidence_shown(group),
         excerpts=_excerpts(group, lines or {}),
