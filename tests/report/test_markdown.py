@@ -13,8 +13,20 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Finding
 from tracekit.names import printable
-from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES, Name
-from tracekit.report.markdown import LONGEST, RESERVE, Piece, _cell, _detail, bounded, escaped, fenced, unlinked
+from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES, Explorer, ExplorerRow, Figure, Name, Table, columns
+from tracekit.report.markdown import (
+    LONGEST,
+    LONGEST_OPENED,
+    RESERVE,
+    Piece,
+    _cell,
+    _detail,
+    _text,
+    bounded,
+    escaped,
+    fenced,
+    unlinked,
+)
 from tracekit.statements.accuracy import NotComparable
 from tracekit.statements.advice import CompileLayers, RunAgain
 from tracekit.statements.findings.compiling import UncompiledComponent
@@ -145,6 +157,21 @@ def test_parts_find_room_by_their_rank_and_stand_in_their_order():
     places = [text.index(mark) for mark in ("2xx", "3", "<details>", "end")]
     assert places == sorted(places)
     assert "1xx" not in text and "Left out for length: late." in text
+
+
+def test_a_table_has_as_many_rows_as_find_room_with_what_they_open_to():
+    rows = tuple(
+        ExplorerRow(at, f"row {at}", False, ("word",), (Figure("1.5", 1.5),), facts=(("Size", "x" * 100),))
+        for at in range(LONGEST_OPENED // 100)
+    )
+    explorer = Explorer("", "rows", "", "Row", ("Kind",), ("time",), rows, "The note.", (("Kind", {"word": "one"}),))
+    text = _text(explorer)
+    kept = text.count("\n| row ")
+    assert 0.9 * LONGEST_OPENED < len(text) < 1.1 * LONGEST_OPENED
+    assert text.count("**: Size: x") == kept < len(rows)
+    assert f"The note. Kind: word: one. {kept} of {len(rows)} rows; the HTML page has all of them.\n" in text
+    table = Table("", columns("Row"), tuple((each.label,) for each in rows))
+    assert _text(table).count("\n| row ") == len(rows)
 
 
 def test_forty_long_findings_leave_the_gate_the_figures_and_the_first_of_them():

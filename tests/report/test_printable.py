@@ -31,6 +31,7 @@ CHOICES: dict[str, Any] = {
     "labels": (EVIL, EVIL),
     "us": (1.0, 2.0),
     "half_us": (),
+    "sums": False,
     "data": {"linked": True, "textures": {EVIL: EVIL}},
 }
 GROUPED = doc.GroupedTable((EVIL, EVIL), ((EVIL, (((EVIL, "bold"), (EVIL, "bold")),)),), 1)
@@ -63,7 +64,7 @@ def assert_harmless(text: str) -> None:
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: type(block).__name__)
 @pytest.mark.parametrize("unfolded", [False, True])
 def test_no_block_of_a_report_steers(block: doc.Block, unfolded: bool) -> None:
-    part = replace(doc.both(block), unfolded=unfolded)
+    part = doc.Part(block, doc.FIRST if unfolded else doc.DETAILS)
     report = doc.Report(EVIL, evil(doc.Overview), (doc.Section(EVIL, EVIL, (part,), EVIL, unfolded, EVIL),))
     page = page_of(report)
     assert_harmless(page)

@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-#: Parts find room in the markdown twin, which is bounded, in this order, the earlier of one rank before the later.
+#: Parts find room in the markdown twin, which is bounded, in this order, the earlier of one rank before the later. What
+#: is FIRST stands above the details, and is not folded.
 FIRST, WARNINGS, FINDINGS, TABLES, MORE_FINDINGS, DETAILS, LAST = range(7)
 
 
@@ -178,6 +179,13 @@ class ExplorerRow(Struct, frozen=True):
     excerpts: tuple[Excerpt, ...] = ()
     code: tuple[str, ...] = ()
 
+    @property
+    def terms(self) -> tuple[tuple[str, str], ...]:
+        """What is said of it where it is opened."""
+        where, evidence = ("Where", "Evidence") if self.members else ("Launched by", "Full name")
+        said = ((where, ", ".join(self.where)), *self.facts, (evidence, " ".join(self.evidence)))
+        return tuple((term, text) for term, text in said if text)
+
 
 class Explorer(Struct, frozen=True):
     """A table that the page lets its reader sort and search, and open row by row. Its columns are called `head`, those
@@ -265,10 +273,6 @@ class Findings(Struct, frozen=True):
     level: int = 3
 
 
-class Heading(Struct, frozen=True):
-    text: str
-
-
 class Bullets(Struct, frozen=True):
     """A list; without a `title` it stands in something that has one."""
 
@@ -287,14 +291,6 @@ class Pictures(Struct, frozen=True):
     """Captions, and addresses that hold the pictures themselves."""
 
     pictures: tuple[tuple[str, str], ...]
-
-
-class StackedBars(Struct, frozen=True):
-    """Bars in characters, for where nothing can be drawn, with what `words` call their segments."""
-
-    caption: str
-    bars: tuple[Bar, ...]
-    words: dict[str, str]
 
 
 class Commands(Struct, frozen=True):
@@ -323,20 +319,20 @@ class Beside(Struct, frozen=True):
     layout: str = "pair"
 
 
-#: What the page alone shows; a bare string is a paragraph.
-OfPage = str | Heading | Chart | Timelines | Explorer | HeatMap | Tree | Pictures | Beside
-#: What a section is made of.
-Block = OfPage | StackedBars | Table | Findings | Bullets | Definitions | Commands | Output | Fold
+#: What has rows, and is a table in the twin.
+Tabular = Table | Explorer | Tree | HeatMap
+#: What a section is made of; a bare string is a paragraph.
+Block = (
+    str | Tabular | Chart | Timelines | Pictures | Findings | Bullets | Definitions | Commands | Output | Fold | Beside
+)
 
 
 class Part(Struct, frozen=True):
-    """What the page and its markdown twin show at one place of a section; None where one leaves it out. The twin folds
-    it, unless it is `unfolded`; `rank` is how soon it finds room there."""
+    """What stands at one place of a section; `rank` is how soon it finds room in the twin."""
 
-    page: Block | None
-    twin: Block | None
+    block: Block | None
     rank: int = DETAILS
-    unfolded: bool = False
+    page_only: bool = False
 
 
 class Section(Struct, frozen=True):
@@ -419,8 +415,8 @@ class Overview(Struct, frozen=True):
 
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
     its low end, middle and high end; `elsewhere` is what the next process may find. `evidence` is what it rests on.
-    `notes` change how the headline is read; `why` are lines on why there is no better answer. `bars` are the page's
-    alone, and `bar_words` what their segments are called, where not as those of a call. `slower` is what the account's
+    `notes` change how the headline is read; `why` are lines on why there is no better answer. `bar_words` is
+    what segments of `bars` are called, where not as those of a call. `slower` is what the account's
     rows do not say of what became slower, `graph_breaks` are those that cost much, `repeat` is the command that
     measures it again, `measured_with` what it was measured with. Where nothing in `advice` makes calls faster, that is
     said if `nothing_faster`. `left_out` is what the answer does not cover, for where notes are not shown. `hidden` is
@@ -465,7 +461,7 @@ class Report(Struct, frozen=True):
 
     def drawn(self) -> Iterator[Block]:
         """Every block of the page, those within others too."""
-        return _flat(part.page for section in self.sections for part in section.parts)
+        return _flat(part.block for section in self.sections for part in section.parts)
 
 
 def _flat(blocks: Iterable[Block | None]) -> Iterator[Block]:
@@ -476,22 +472,16 @@ def _flat(blocks: Iterable[Block | None]) -> Iterator[Block]:
             yield from _flat(block.blocks)
 
 
-def both(block: Block | None, rank: int = DETAILS, *, unfolded: bool = False) -> Part:
-    """The block in page and twin, unless it is one of the page's alone."""
-    return Part(block, None if isinstance(block, OfPage) else block, rank, unfolded)
-
-
 def standing_section(id_: str, title: str, *parts: Part | Block | None, short: str = "") -> Section:
-    """The section of the parts that there are; of a bare block there are `both`."""
-    made = (each if isinstance(each, Part) else both(each) for each in parts)
-    return Section(id_, title, tuple(each for each in made if each.page or each.twin), short)
+    """The section of the parts that there are."""
+    made = (each if isinstance(each, Part) else Part(each) for each in parts)
+    return Section(id_, title, tuple(each for each in made if each.block), short)
 
 
 def section(id_: str, title: str, *parts: Part | Block | None, short: str = "") -> Section | None:
-    """The same; None where it has nothing but words and headings."""
+    """The same; None where it has nothing but words."""
     made = standing_section(id_, title, *parts, short=short)
-    bare = all(each.twin is None and isinstance(each.page, str | Heading) for each in made.parts)
-    return None if bare else made
+    return None if all(isinstance(each.block, str) for each in made.parts) else made
 
 
 class Line(Struct, frozen=True):

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -11,6 +12,7 @@ from tracekit.numbers import duration
 from tracekit.report import document as doc
 from tracekit.report.accounts import shown_account
 from tracekit.report.advised import advised
+from tracekit.report.sections.call import CALL_PARTS
 
 #: What GitHub takes in one comment.
 LONGEST = 65_536
@@ -21,6 +23,10 @@ MARK = 100
 NAMED = 12
 LONGEST_TITLE = 80
 THE_REST = "The rest is left out for its length; the HTML page has all of it."
+
+#: A table has as many rows as find room in a part of it, and in less with what they open to. Levels of a tree's rows.
+LONGEST_TABLE, LONGEST_OPENED = LONGEST // 3, LONGEST // 8
+DEEPEST = 2
 
 #: What makes a table's names shortens them. A command is never cut: it could not be run.
 LONGEST_CODE = 4000
@@ -87,22 +93,14 @@ def bounded(pieces: Iterable[str | Piece]) -> str:
 
 def _pieces(report: doc.Report) -> Iterator[str | Piece]:
     yield from _overview(report.title, report.overview)
-    parts = [part for section in report.sections for part in section.parts]
+    parts = [part for section in report.sections for part in section.parts if not part.page_only]
     for part in parts:
-        if part.unfolded and part.twin is not None:
-            yield from _unfolded(part.twin, part.rank)
+        if part.rank == doc.FIRST:
+            yield from _shown(part.block, part.rank)
     yield "## Details\n\n"
     for part in parts:
-        if not part.unfolded and part.twin is not None:
-            match part.twin:
-                case doc.Table():
-                    yield _detail(part.twin.caption, _text(part.twin), part.rank)
-                case doc.Bullets() if part.twin.items:
-                    yield _detail(f"{part.twin.title} ({len(part.twin.items)})", _text(part.twin), doc.WARNINGS)
-                case doc.Definitions() | doc.Fold():
-                    yield _detail(part.twin.title, _text(part.twin), part.rank)
-                case doc.Commands():
-                    yield f"## Reproduce\n\n{fenced(part.twin.text)}\n"
+        if part.rank != doc.FIRST:
+            yield from _shown(part.block, part.rank)
 
 
 def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
@@ -115,6 +113,8 @@ def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
     answer = " · ".join(filter(None, (headline, overview.walls, overview.spread)))
     yield from (f"{escaped(each)}\n\n" for each in (overview.subject, answer, overview.evidence) if each)
     yield "".join(f"**Note.** {escaped(each)}\n\n" for each in overview.notes)
+    if overview.bars:
+        yield f"{fenced(stacked(overview.bars, overview.bar_words or CALL_PARTS), 'text')}\n"
     if overview.account:
         yield f"{_account(overview.account)}\n"
     said = (overview.slower, overview.bottleneck, overview.graph_breaks)
@@ -144,35 +144,54 @@ def _account(account: doc.Account) -> str:
     return "".join(f"| {line} |\n" for line in lines)
 
 
-def _unfolded(block: doc.Block, rank: int) -> Iterator[str | Piece]:
-    """The block under a heading of its own."""
+def _shown(block: doc.Block | None, rank: int) -> Iterator[Piece | str]:
+    """The block under a heading of its own, or as a detail; no drawing is a detail, for a table has its figures."""
+    unfolded = rank == doc.FIRST
+    piece = _headed if unfolded else _detail
     match block:
-        case doc.Findings():
-            # What asks for something in full, what is good to know folded.
-            yield "## Findings\n\n" if block.findings else ""
-            for at, finding in enumerate(each for each in block.findings if each.severity != "info"):
-                rank = doc.FINDINGS if at < FIRST_FINDINGS else doc.MORE_FINDINGS
-                yield Piece(f"finding: {finding.title}", _finding(finding), rank)
-            for finding in block.findings:
-                if finding.severity == "info":
-                    saving = f" ({finding.saving})" if finding.saving else ""
-                    yield _detail(f"info: {finding.title}{saving}", _finding_body(finding))
-        case doc.Bullets() if block.items:
+        case str():
+            yield Piece(block, f"{escaped(block)}\n\n", rank)
+        case doc.Table() | doc.Explorer() | doc.Tree() | doc.HeatMap():
+            yield piece(block.caption, _text(block), rank)
+        case doc.Definitions() | doc.Fold():
+            yield _detail(block.title, _text(block), rank)
+        case doc.Chart() if unfolded:
+            parts = [row for row in block.rows if not row.sums]
+            drawn = bars([(row.label, bar.text, bar.end - bar.start) for row in parts for bar in row.bars])
+            yield piece(block.title, fenced(drawn, "text"), rank)
+        case doc.Output():
+            yield Piece("Code", f"{_text(block)}\n\n", rank)
+        case doc.Commands() if unfolded:
+            yield Piece("Commands", f"{fenced(block.text)}\n\n", rank)
+        case doc.Commands():
+            yield f"## Reproduce\n\n{fenced(block.text)}\n"
+        case doc.Bullets() if unfolded and block.items:
             yield f"## {escaped(block.title)}\n\n"
             yield from (Piece(each, f"- {escaped(each)}\n", doc.WARNINGS) for each in block.items)
             yield "\n"
-        case doc.Table():
-            yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
-        case doc.Output():
-            yield Piece("Code", f"{_text(block)}\n\n", rank)
-        case doc.Commands():
-            yield Piece("Commands", f"{fenced(block.text)}\n\n", rank)
-        case doc.Chart():
-            yield Piece(block.title, f"### {escaped(block.title)}\n\n{_text(block)}\n", rank)
-        case doc.StackedBars() if block.bars:
-            yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
-        case doc.Fold():
-            yield _detail(block.title, _text(block), rank)
+        case doc.Bullets() if block.items:
+            yield _detail(f"{block.title} ({len(block.items)})", _text(block), doc.WARNINGS)
+        case doc.Findings():
+            yield from _findings(block.findings)
+        case doc.Beside():
+            for each in block.blocks:
+                yield from _shown(each, rank)
+
+
+def _findings(findings: tuple[doc.FindingText, ...]) -> Iterator[Piece | str]:
+    """What asks for something in full, what is good to know folded."""
+    yield "## Findings\n\n"
+    for at, finding in enumerate(each for each in findings if each.severity != "info"):
+        rank = doc.FINDINGS if at < FIRST_FINDINGS else doc.MORE_FINDINGS
+        yield Piece(f"finding: {finding.title}", _finding(finding), rank)
+    for finding in findings:
+        if finding.severity == "info":
+            saving = f" ({finding.saving})" if finding.saving else ""
+            yield _detail(f"info: {finding.title}{saving}", _finding_body(finding))
+
+
+def _headed(title: str, text: str, rank: int) -> Piece:
+    return Piece(title, f"### {escaped(title)}\n\n{text}\n", rank)
 
 
 def _detail(title: str, text: str, rank: int = doc.DETAILS) -> Piece:
@@ -184,11 +203,14 @@ def _detail(title: str, text: str, rank: int = doc.DETAILS) -> Piece:
 def _text(block: doc.Block) -> str:
     match block:
         case doc.Table():
-            header = " | ".join(escaped(column.label) or " " for column in block.columns)
-            rule = "|".join("--:" if column.numeric else "---" for column in block.columns)
-            rows = "".join("| " + " | ".join(map(_cell, row)) + " |\n" for row in block.rows)
-            note = f"\n{escaped(block.note)}\n" if block.note else ""
-            return f"| {header} |\n|{rule}|\n{rows}{note}"
+            return _table(block)
+        case doc.Explorer():
+            return _table(_rows_that_open(block), [_opened(row) for row in block.rows])
+        case doc.Tree():
+            rows = tuple((f"{' ' * 3 * level}{node.name}", *node.figures) for node, level in _within(block.nodes, 0))
+            return _table(doc.Table("", doc.columns(block.head, figures=block.columns), rows))
+        case doc.HeatMap():
+            return _table(_without_colours(block))
         case doc.Bullets():
             return "".join(f"- {escaped(each)}\n" for each in block.items)
         case doc.Definitions():
@@ -197,16 +219,69 @@ def _text(block: doc.Block) -> str:
             return "".join(map(_finding, block.findings))
         case doc.Output():
             return fenced("\n".join(block.lines), "text").rstrip()
-        case doc.Chart():
-            parts = [row for row in block.rows if not row.sums]
-            return fenced(
-                bars([(row.label, bar.text, bar.end - bar.start) for row in parts for bar in row.bars]), "text"
-            )
-        case doc.StackedBars():
-            return fenced(stacked(block), "text")
         case doc.Fold():
             return "".join(map(_text, block.blocks))
     raise TypeError(f"markdown does not show {type(block).__name__}")
+
+
+def _table(table: doc.Table, opened: Sequence[str] = ()) -> str:
+    """As many rows as find room, and below them what each is `opened` to."""
+    header = " | ".join(escaped(column.label) or " " for column in table.columns)
+    rule = "|".join("--:" if column.numeric else "---" for column in table.columns)
+    rows = [f"| {' | '.join(map(_cell, row))} |\n" for row in table.rows]
+    beside = opened or [""] * len(rows)
+    ends = accumulate(len(row) + len(more) for row, more in zip(rows, beside, strict=True))
+    kept = sum(end <= (LONGEST_OPENED if opened else LONGEST_TABLE) for end in ends)
+    left = f"{kept:,} of {len(rows):,} rows; the HTML page has all of them." if kept < len(rows) else ""
+    note = escaped(" ".join(filter(None, (table.note, left))))
+    below = "\n".join(filter(None, (note and f"{note}\n", "".join(beside[:kept]))))
+    return f"| {header} |\n|{rule}|\n{''.join(rows[:kept])}" + (f"\n{below}" if below else "")
+
+
+def _rows_that_open(found: doc.Explorer) -> doc.Table:
+    has_places = any(row.place for row in found.rows)
+    rows = tuple(
+        (
+            doc.Name(row.label, row.label) if row.is_code else row.label,
+            *((row.place,) if has_places else ()),
+            *row.words,
+            *(figure.text for figure in row.figures),
+        )
+        for row in found.rows
+    )
+    legends = (
+        f"{head}: {'; '.join(f'{word}: {meaning}' for word, meaning in words.items())}."
+        for head, words in found.legends
+    )
+    heads = doc.columns(found.head, *(("Where",) if has_places else ()), *found.words, figures=found.figures)
+    return doc.Table(found.caption, heads, rows, " ".join((found.note, *legends)))
+
+
+def _opened(row: doc.ExplorerRow) -> str:
+    """What is said of the row; empty where nothing is."""
+    label = _cell(doc.Name(row.label, row.label)) if row.is_code else f"**{escaped(row.label)}**"
+    said = escaped("; ".join(f"{term}: {text}" for term, text in row.terms))
+    return f"- {label}: {said}\n" if said else ""
+
+
+def _within(nodes: Iterable[doc.TreeNode], level: int) -> Iterator[tuple[doc.TreeNode, int]]:
+    """The nodes and those within them, with their levels, without kernel groups."""
+    for node in nodes:
+        if node.group is None:
+            yield node, level
+            yield from _within(node.children if level < DEEPEST else (), level + 1)
+
+
+def _without_colours(heat: doc.HeatMap) -> doc.Table:
+    """The cells, with what a missing colour means."""
+    meanings = {tone: words for tone, words, strength in heat.keys if not strength}
+
+    def told(cell: doc.HeatCell) -> str:
+        more = "; ".join(filter(None, (meanings.get(cell.tone), *cell.small)))
+        return f"{cell.text} ({more})" if more else cell.text
+
+    rows = tuple((name, *map(told, cells)) for name, cells in heat.rows)
+    return doc.Table(heat.caption, doc.columns(heat.head, figures=heat.columns), rows, heat.note)
 
 
 def bars(rows: Sequence[tuple[str, str, float]]) -> str:
@@ -224,20 +299,21 @@ def bars(rows: Sequence[tuple[str, str, float]]) -> str:
     return "\n".join(lines)
 
 
-def stacked(block: doc.StackedBars) -> str:
+def stacked(bars: Sequence[doc.Bar], words: dict[str, str]) -> str:
     """A line for each bar, each kind of segment in a shade of its own, and what the shades are."""
-    kinds = list(dict.fromkeys(kind for bar in block.bars for kind, _ in bar.segments))
+    kinds = list(dict.fromkeys(kind for bar in bars for kind, _ in bar.segments))
     shades = dict(zip(kinds, SHADES, strict=False))
-    beside, longest = max(len(bar.label) for bar in block.bars), max(bar.total_us for bar in block.bars) or 1.0
+    labels = [clipped_within(printable(bar.label), LONGEST_LABEL) for bar in bars]
+    beside, longest = max(map(len, labels)), max(bar.total_us for bar in bars) or 1.0
     lines = []
-    for bar in block.bars:
+    for label, bar in zip(labels, bars, strict=True):
         # Each segment ends where its sum does, so that rounding never adds up.
         ends, drawn = 0.0, ""
         for kind, us in bar.segments:
             ends += us
             drawn += shades[kind] * (round(ends / longest * LONGEST_STACK) - len(drawn))
-        lines.append(f"{bar.label:<{beside}}  {duration(bar.total_us):>9}  {drawn} {bar.mark}".rstrip())
-    lines.append("  ".join(f"{shade} {block.words[kind]}" for kind, shade in shades.items()))
+        lines.append(f"{label:<{beside}}  {duration(bar.total_us):>9}  {drawn} {bar.mark}".rstrip())
+    lines.append("  ".join(f"{shade} {words[kind]}" for kind, shade in shades.items()))
     return "\n".join(lines)
 
 

@@ -108,7 +108,7 @@ def _drawn(whose: str, own: str, lit: str) -> str:
     )
 
 
-#: Of the page alone, which draws them: of two sides, of one, and of several.
+#: Of two sides, of one, and of several.
 OWN_START = ", each from its own start"
 TIMELINES = _drawn(" of each side", OWN_START, "its kernel group; its counterpart is paired by order")
 TIMELINE = _drawn("", "", "all kernels of its name")

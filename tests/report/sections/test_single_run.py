@@ -76,5 +76,5 @@ def test_the_markdown_twin_tells_the_same_and_fits_a_comment():
     text = side_markdown(real(), None, COMMAND)
     assert len(text) < LONGEST
     assert text.startswith("# vit\\_default: GPU busy ")
-    for part in ("Findings", "Largest kernels of vit", "Idle time by cause", "Reproduce", "Trace"):
+    for part in ("Findings", "Kernels, copies and memsets by name", "Idle time by cause", "Reproduce", "Trace"):
         assert part in text

@@ -15,7 +15,7 @@ from tracekit.sweep.commands.showing import load_sweep
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.reading.works import read_sweep
 from tracekit.sweep.report.as_json import sweep_json
-from tracekit.sweep.report.matrices import heat_map, speedup_table
+from tracekit.sweep.report.matrices import heat_map
 from tracekit.sweep.report.tables import best_table, cell_table, published_table
 from tracekit.sweep.report.words import CHANCE_NOTE, THESE_PROCESSES_NOTE, chance_note, headline, spread_notes
 from tracekit.sweep.suites import VISION
@@ -53,10 +53,7 @@ def everywhere(sweep: Sweep) -> tuple[str, str, str]:
 
 def test_the_mark_stands_after_the_speed_up_everywhere_and_is_explained() -> None:
     sweep = sweep_of(cells_of(1.1, 3.0, apart=0.2))
-    assert [row[1:] for row in speedup_table(sweep).rows] == [
-        ("1.10×~ (1.100 to 1.100); 12.000 to 10.909", "3.00× (3.000 to 3.000); 12.000 to 4.000")
-    ]
-    assert speedup_table(sweep).note.endswith(CHANCE_NOTE)
+    assert "| 1.10×~ (inconclusive; 1.100 to 1.100; 12.000 to 10.909 ms) | 3.00× (" in everywhere(sweep)[2]
     drawn, cells, published = heat_map(sweep), cell_table(sweep), published_table(sweep)
     assert [(cell.text, cell.tone) for cell in drawn.rows[0][1]] == [("1.10×~", "even"), ("3.00×", "gain")]
     assert [(row[5].split(" ")[0], *row[6:8]) for row in cells.rows] == [

@@ -25,8 +25,8 @@ from tracekit.sweep.report import tables
 from tracekit.sweep.report.as_json import sweep_json
 from tracekit.sweep.report.details import sweep_details
 from tracekit.sweep.report.labels import label
-from tracekit.sweep.report.matrices import eager_table, heat_map, matrices, speedup_table
-from tracekit.sweep.report.words import best_words, headline, progress_sentence
+from tracekit.sweep.report.matrices import eager_table, heat_map, matrices
+from tracekit.sweep.report.words import MOST_WORKS, best_words, headline, progress_sentence
 from tracekit.sweep.statements.notes import CacheNotEmpty
 from tracekit.sweep.suites import VISION
 
@@ -144,7 +144,7 @@ def test_beside_a_speed_up_stand_the_medians_of_its_own_process():
     # Eager took three times as long in the process of its own: no figure beside the speed-up may be of that.
     eager = make_result(eager_cell(), 24_000.0, share=0.0)
     sweep = swept(eager, make_result(compiled_cell(), 8_000.0, 4_000.0, share=0.0))
-    assert r"| vit, batch 1 | 2.00× (2.000 to 2.000); 8.000 to 4.000 |" in sweep_markdown(sweep)
+    assert r"| vit, batch 1 | 2.00× (2.000 to 2.000; 8.000 to 4.000 ms) |" in sweep_markdown(sweep)
     (line,) = [each for each in rendered(sweep).splitlines() if "2.00× (2.000" in each]
     assert line.split()[:4] == ["default", "8.000", "4.000", "2.00×"]
     assert "8.000 to 4.000 ms" in text_of(sweep_page(sweep))
@@ -279,15 +279,20 @@ def test_a_large_suite_stays_within_what_a_comment_holds_and_the_page_small():
     assert len(text) < 65_536
     assert len(sweep_page(sweep)) < 700_000
     # What answers is there whole, and what is left out is named.
-    for table in (speedup_table(sweep), tables.best_table(sweep), tables.command_table(sweep, with_eager=False)):
-        body = re.split(r"\n\n(?:#|</details>)", text.partition(table.caption)[2])[0]
-        assert body.count("\n| ") == 1 + len(table.rows), table.caption
+    commands = tables.command_table(sweep)
+    for title, rows in (
+        (heat_map(sweep).caption, heat_map(sweep).rows),
+        ("What is best for what", tables.best_table(sweep).rows),
+        (commands.caption, commands.rows),
+    ):
+        body = re.split(r"\n\n(?:#|<)", text.partition(title)[2])[0]
+        assert body.count("\n| ") == 1 + len(rows), title
     assert COMMAND in text
     folded = re.findall("<summary>(.*?)</summary>", text)
-    assert folded[0] == "Commands to profile these"
+    assert folded[1] == "Commands to profile these"
     assert {"Eager over processes", "Break-even, calls", "How this was measured"} <= {*folded}
     (left_out,) = re.findall(r"\nLeft out for length: (.*)\. The HTML page has all of it\.\n$", text)
-    assert "All cells" in left_out
+    assert "Verdicts" in left_out
     assert not {*left_out.split("; ")} & {*folded}
 
 
@@ -296,9 +301,9 @@ def test_what_was_not_gained_stands_beside_what_was():
     sweep = swept(*(make_result(compiled_cell(batch_size=batch), 8_000.0, us) for batch, us in times))
     assert headline(sweep) == "vit: 1 of 3 configs faster (up to 2.00×), 1 slower, 1 inconclusive."
     # Where no colour tells it, words do.
-    gained, lost, even = (str(row[1]) for row in speedup_table(sweep).rows)
-    assert gained.startswith("2.00× (") and "faster" not in gained
-    assert "), slower; 8." in lost and "), inconclusive; 8." in even
+    gained, lost, even = re.findall(r"^\| vit, batch \d+ \| (.*) \|$", sweep_markdown(sweep), re.MULTILINE)[:3]
+    assert gained.startswith("2.00× (") and lost.startswith("0.50× (")
+    assert "(inconclusive; " in even
 
 
 def test_a_cell_that_is_to_run_is_told_from_one_that_nobody_asked_for():
@@ -307,8 +312,6 @@ def test_a_cell_that_is_to_run_is_told_from_one_that_nobody_asked_for():
     sweep = swept(*map(make_result, there), asked=make_asked((*there, left)))
     told = "1 to run (flux, batch 5, default of model)"
     assert told in sweep_markdown(sweep) and told in sweep_page(sweep) and told in " ".join(rendered(sweep).split())
-    first, second = speedup_table(sweep).rows
-    assert (first[2], second[1]) == (MISSING, "to run")
     drawn = heat_map(sweep)
     assert [[cell.tone for cell in cells] for _, cells in drawn.rows] == [["gain", "missing"], ["missing", "gain"]]
     assert (drawn.rows[1][1][0].text, drawn.rows[0][1][1].text) == ("to run", MISSING)
@@ -377,12 +380,14 @@ def test_notes_are_named_where_they_are_folded_away():
 
 def test_of_many_works_eagers_commands_are_told_once():
     sweep = vision()
-    table, brief = tables.command_table(sweep), tables.command_table(sweep, with_eager=False)
+    table = tables.command_table(sweep)
+    brief = tables.command_table(replace(sweep, works=sweep.works * (1 + MOST_WORKS)))
     assert {row[1] for row in table.rows} - {row[1] for row in brief.rows} == {"eager"}
     assert (table.note, "leave out --compiled" in brief.note) == ("", True)
     # What nothing but eager is best for keeps its command.
-    slow = (make_result(eager_cell()), make_result(compiled_cell(), 8_000.0, 16_000.0, reserved=4.0))
-    assert [row[1] for row in tables.command_table(swept(*slow), with_eager=False).rows] == ["eager"]
+    slow = swept(make_result(eager_cell()), make_result(compiled_cell(), 8_000.0, 16_000.0, reserved=4.0))
+    many = replace(slow, works=slow.works * (1 + MOST_WORKS))
+    assert {row[1] for row in tables.command_table(many).rows} == {"eager"}
 
 
 @pytest.mark.browser

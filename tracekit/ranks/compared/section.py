@@ -11,12 +11,11 @@ def rank_section(comparison: Comparison) -> doc.Section | None:
     job, names = job_of(comparison), (comparison.a.label, comparison.b.label)
     if job is None:
         return None
-    few = tables.MOST_IN_TWIN
     return doc.section(
         "ranks",
         "Ranks",
-        doc.Part(tables.change_table(job, names), tables.change_table(job, names, few), doc.FIRST),
-        doc.Part(tables.call_table(job, names), tables.call_table(job, names, few), doc.TABLES),
-        doc.both(tables.collective_table(job, names), doc.TABLES),
-        doc.Part(tables.idle_table(job), tables.idle_table(job, few)),
+        doc.Part(tables.change_table(job, names), doc.TABLES),
+        doc.Part(tables.call_table(job, names), doc.TABLES),
+        doc.Part(tables.collective_table(job, names), doc.TABLES),
+        tables.idle_table(job),
     )

@@ -11,8 +11,8 @@ from tracekit.ranks.compared.nouns import CollectiveChange, JobChange, RankCall,
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.words.common import cause_words
 
-#: Ranks that have a row in the terminal, and in the twin.
-MOST_RANKS, MOST_IN_TWIN = 3, 16
+#: Ranks that have a row in the terminal.
+MOST_RANKS = 3
 #: Characters of a place.
 PLACE = 40
 #: Of a call: less is rounding.
@@ -102,10 +102,9 @@ def _rest(each: RankChange) -> tuple[float | None, float | None]:
     return idle, fall.residual_us - (idle - by_cause)
 
 
-def change_table(job: JobChange, names: tuple[str, str], most: int | None = None) -> Table:
+def change_table(job: JobChange, names: tuple[str, str]) -> Table:
     """A row a rank: from its call of A to that of B, part by part."""
-    shown = foremost(job, most) if most else job.ranks
-    falls = [each.waterfall for each in shown if each.waterfall]
+    falls = [each.waterfall for each in job.ranks if each.waterfall]
     labels = {part.label for fall in falls for part in fall.parts}
     heads = [label for label in words.PARTS if label in labels]
 
@@ -118,23 +117,21 @@ def change_table(job: JobChange, names: tuple[str, str], most: int | None = None
         return (name, duration(fall.a_us), *told, duration(fall.b_us))
 
     between = (*(words.PARTS[each] for each in heads), words.IDLE, words.RESIDUAL) if falls else ()
-    left = len(job.ranks) - len(shown)
     note = (
         words.CHANGE_NOTE if falls else "",
-        words.PROFILED_NOTE if any(words.PROFILED in _name(each, job) for each in shown) else "",
+        words.PROFILED_NOTE if any(words.PROFILED in _name(each, job) for each in job.ranks) else "",
         words.how_told(job),
-        f"{left} more ranks on the page." if left else "",
     )
     heads_ = columns("", figures=(names[0], *between, names[1]))
-    return Table("From eager to compiled, rank by rank", heads_, tuple(map(row, shown)), " ".join(filter(None, note)))
+    rows = tuple(map(row, job.ranks))
+    return Table("From eager to compiled, rank by rank", heads_, rows, " ".join(filter(None, note)))
 
 
-def idle_table(job: JobChange, most: int | None = None) -> Table | None:
+def idle_table(job: JobChange) -> Table | None:
     """A row a rank: by how much each cause of idle time changed."""
-    shown = [each for each in (foremost(job, most) if most else job.ranks) if each.waterfall]
     parts = {
         each.rank: {str(part.label): part.delta_us for part in each.waterfall.parts if part.kind == "idle"}
-        for each in shown
+        for each in job.ranks
         if each.waterfall
     }
     causes = list(dict.fromkeys(cause for own in parts.values() for cause in own))
@@ -146,11 +143,11 @@ def idle_table(job: JobChange, most: int | None = None) -> Table | None:
     return filled_table("Change of idle time by cause", columns("", figures=map(cause_words, causes)), rows)
 
 
-def call_table(job: JobChange, names: tuple[str, str], most: int | None = None) -> Table | None:
+def call_table(job: JobChange, names: tuple[str, str]) -> Table | None:
     """Two rows a rank: what a call of each form consists of, and for whom it waits."""
     rows = (
         _call_row(f"rank {each.rank}, {name}", call, each.waterfall)
-        for each in (foremost(job, most) if most else job.ranks)
+        for each in job.ranks
         for name, call in zip(names, (each.a, each.b), strict=True)
         if call is not None
     )

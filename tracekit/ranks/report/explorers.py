@@ -1,4 +1,4 @@
-"""What the page of many ranks alone shows: bars, tables that open, and the matrix."""
+"""Many ranks as bars, tables that open, and the matrix."""
 
 from collections import defaultdict
 from collections.abc import Iterator

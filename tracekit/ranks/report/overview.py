@@ -43,7 +43,7 @@ def ranks_overview(told: Ranks) -> Overview:
     tables = (
         straggler_table(told, MOST_STRAGGLERS),
         # Who came last stands with the answer, and with each kind of collective.
-        sections.account_table(told, MOST_OF_FLEET if fleet else MOST_RANKS, arrivals=False),
+        sections.account_table(told, MOST_OF_FLEET if fleet else MOST_RANKS),
         axis_table(told),
         None if fleet else sections.late_table(told, MOST_LATE),
         sections.collective_table(told, MOST_OF_FLEET if fleet else MOST_COLLECTIVES),

@@ -16,58 +16,54 @@ from tracekit.report.sections.call import CALL_PARTS
 
 #: Of a fleet there may be a finding for each of many hosts; the JSON has them all.
 MOST_FINDINGS = 60
-#: Bars of the first screen, late ranks, kinds of collectives, rows of the whole matrix, ranks in the twin.
-MOST_BARS, MOST_LATE, MOST_KINDS, MOST_MATRIX_ROWS, MOST_IN_TWIN = 8, 8, 50, 256, 16
+#: Bars of the first screen, late ranks, kinds of collectives, rows of the whole matrix, and rows unfolded.
+MOST_BARS, MOST_LATE, MOST_KINDS, MOST_MATRIX_ROWS, MOST_UNFOLDED = 8, 8, 50, 256, 16
 
 
 def ranks_report(told: Ranks) -> doc.Report:
     """The page: the verdict with a bar a rank, then ranks, timelines, matrix and collectives; tables of detail are
     folded."""
-    parts = CALL_PARTS | words.PARTS
     overview = replace(
         ranks_overview(told),
         tables=(),
         account=explorers.lateness_account(told),
         bars=explorers.span_bars(told, MOST_BARS),
-        bar_words=parts,
+        bar_words=CALL_PARTS | words.PARTS,
     )
-    bars = doc.StackedBars("Each rank's time", overview.bars, parts)
-    whole = _captioned(sections.account_table(told, MOST_IN_TWIN), "Where each rank's time goes")
     every = (
         doc.section(
             "ranks",
             "Ranks",
-            doc.Part(None, bars, doc.FIRST, unfolded=True),
-            doc.Part(explorers.rank_explorer(told), whole, doc.TABLES, unfolded=True),
+            doc.Part(explorers.rank_explorer(told), doc.FIRST),
             fleet.distribution_table(told) if told.step_rows else None,
         ),
         doc.section("timelines", "Timelines", rank_timelines(told)),
         doc.section(
             "stragglers",
             "Stragglers",
-            doc.both(_captioned(fleet.straggler_table(told, MOST_KINDS), "Slower than their peers"), doc.TABLES),
-            doc.both(words.rule_words(told.straggler_rule) if told.straggler_rule else None),
-            fleet.step_map(told),
+            doc.Part(_captioned(fleet.straggler_table(told, MOST_KINDS), "Slower than their peers"), doc.TABLES),
+            words.rule_words(told.straggler_rule) if told.straggler_rule else None,
+            doc.Part(fleet.step_map(told), page_only=True),
         ),
         doc.section("groups", "Groups", *_groups(told)),
         doc.section(
             "waiting",
             "Who waits for whom",
-            doc.Part(explorers.matrix(told), sections.matrix_table(told), doc.TABLES),
-            doc.Part(_every_wait(told), None),
+            doc.Part(explorers.matrix(told), doc.TABLES),
+            doc.Part(_every_wait(told), page_only=True),
         ),
         doc.section(
             "late",
             "Late ranks",
-            doc.both(_captioned(sections.late_table(told, MOST_LATE), "Late ranks, and why"), doc.TABLES),
+            doc.Part(_captioned(sections.late_table(told, MOST_LATE), "Late ranks, and why"), doc.TABLES),
         ),
         doc.section(
             "collectives",
             "Collectives",
-            doc.Part(explorers.worst_explorer(told), sections.worst_table(told), doc.TABLES),
-            doc.both(_captioned(sections.collective_table(told, MOST_KINDS), "By kind, largest first"), doc.TABLES),
+            doc.Part(explorers.worst_explorer(told), doc.TABLES),
+            doc.Part(_captioned(sections.collective_table(told, MOST_KINDS), "By kind, largest first"), doc.TABLES),
         ),
-        doc.section("findings", "Findings", doc.both(_findings(told), doc.FINDINGS, unfolded=True)),
+        doc.section("findings", "Findings", doc.Part(_findings(told), doc.FIRST)),
         folded("detail", "Detail", "uneven work, idle time, matching", *_details(told)),
         folded(
             "method",
@@ -85,7 +81,7 @@ def _groups(told: Ranks) -> tuple[doc.Block | None, ...]:
     found: list[doc.Block | None] = []
     for axis in dict.fromkeys(each.axis for each in told.groups):
         table = fleet.group_table(told, axis, MOST_MATRIX_ROWS)
-        long = table is not None and len(table.rows) > MOST_IN_TWIN
+        long = table is not None and len(table.rows) > MOST_UNFOLDED
         found.append(doc.Fold(f"By {axis}", (table,)) if table and long else table)
     return tuple(found)
 
@@ -125,7 +121,7 @@ def _whose(finding: RankFinding) -> str:
 
 
 def _details(told: Ranks) -> tuple[doc.Block | None, ...]:
-    few = replace(told, ranks=sections.foremost(told, MOST_IN_TWIN))
+    few = replace(told, ranks=sections.foremost(told, MOST_UNFOLDED))
     notes = tuple(each.long() for each in told.notes)
     return (
         sections.uneven_table(told),

@@ -52,19 +52,17 @@ def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
     return tuple(use for use in told.ranks if use.rank in numbers)
 
 
-def account_table(told: Ranks, most: int, *, arrivals: bool = True) -> Table:
+def account_table(told: Ranks, most: int) -> Table:
     """A row a rank: compute, exposed communication and idle time add up to its span. Where there are more than `most`,
     those that lose or were waited for most, and the median of the others. Exposed collectives that match no other
-    rank's are neither transfer nor waiting: they have a column, where there are any. Without `arrivals` it does not say
-    how often ranks came last."""
+    rank's are neither transfer nor waiting: they have a column, where there are any."""
     # A row for the median of one rank would only hide its number.
     shown = told.ranks if len(told.ranks) == most + 1 else foremost(told, most)
     taken = {use.rank for use in shown}
     others = [use for use in told.ranks if use.rank not in taken]
-    heads = account_heads(told)
+    heads = account_heads(told)[:-1]
     if not any(map(unmatched_us, shown)) and not (others and median(map(unmatched_us, others))):
         heads = tuple(head for head in heads if head != UNMATCHED)
-    heads = heads if arrivals else heads[:-1]
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
 
     def written(us: float | None) -> str:
@@ -73,15 +71,11 @@ def account_table(told: Ranks, most: int, *, arrivals: bool = True) -> Table:
     def figures(use: RankUse) -> tuple[float | None, ...]:
         return account_figures(use, heads)
 
-    rows = [
-        (f" rank {use.rank}", *map(written, figures(use)), *([str(use.last_arrivals)] if arrivals else []))
-        for use in shown
-    ]
+    rows = [(f" rank {use.rank}", *map(written, figures(use))) for use in shown]
     if others:
         known = ([us for us in each if us is not None] for each in zip(*map(figures, others), strict=True))
         medians = (median(each) if each else None for each in known)
-        last = [f"{median(use.last_arrivals for use in others):,.0f}"] if arrivals else []
-        rows.append((f" median of {len(others):,} others", *map(written, medians), *last))
+        rows.append((f" median of {len(others):,} others", *map(written, medians)))
     return Table("", columns(f"Time, {unit}", figures=heads), tuple(rows))
 
 

@@ -17,10 +17,10 @@ from tracekit.report.method import TIMELINES, TIMELINES_BY_NAME, how_measured, h
 from tracekit.report.sections import several, single_run
 from tracekit.report.sections.figures import overview_table
 from tracekit.report.sections.findings import finding_texts, listed
-from tracekit.report.sections.groups import every_group, evidence_table, group_table, origin_table
+from tracekit.report.sections.groups import every_group
 from tracekit.report.sections.headline import waterfall_table
 from tracekit.report.sections.kernels import every_kernel, top_kernels_table
-from tracekit.report.sections.modules import module_table, module_tree
+from tracekit.report.sections.modules import module_tree
 from tracekit.report.sections.outputs import accuracy_sentence, numerics_table, picture_sources
 from tracekit.report.sections.timing import certainty_table, process_table, startup_table, timing_table
 from tracekit.report.sections.traffic import matmul_table
@@ -38,7 +38,6 @@ METHOD = "How this was measured"
 def side_report(single: SingleRun, run: Run | None = None, command: str | None = None) -> doc.Report:
     """One run or trace by itself; `command` is the one that makes the report anew."""
     side, sides = single.side, with_letters(single.side)
-    kernels, top = every_kernel(side), top_kernels_table(side, "", limit=25)
     notes, nothing = (*grave_sentences(single.notes), *single_run.warnings(single)), single.nothing_compiled
     title = single_run.headline(side)
     if nothing is not None:
@@ -46,19 +45,19 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     sections = (
         single_run.nothing_section(nothing) if nothing is not None else None,
         _findings(single.findings, words.scope(side), side.wall_us),
-        doc.section("kernels", "Kernels", doc.Part(kernels or top, top, doc.TABLES)),
+        doc.section("kernels", "Kernels", doc.Part(every_kernel(side), doc.TABLES)),
         doc.section("timelines", "Timeline", timelines_by_name(sides)),
         shared.folded(
-            "figures", "Figures", "times, counts, memory", doc.both(single_run.figures_table(side), doc.TABLES)
+            "figures", "Figures", "times, counts, memory", doc.Part(single_run.figures_table(side), doc.TABLES)
         ),
         shared.family_section(sides),
-        shared.idle_section(sides, (8, 8)),
+        shared.idle_section(sides),
         shared.compilation_section(sides),
-        shared.operator_section(sides, (15, 15), doc.TABLES),
+        shared.operator_section(sides),
         shared.memory_section(sides),
         shared.setup_section(sides, run),
         shared.method_section(
-            sides, doc.both(doc.Definitions(METHOD, tuple(how_one_was_measured(single, run)))), timing_table(sides)
+            sides, doc.Definitions(METHOD, tuple(how_one_was_measured(single, run))), timing_table(sides)
         ),
         notes_section(run, notes),
         shared.command_section(command),
@@ -70,7 +69,7 @@ def comparison_report(
     comparison: Comparison, run: Run | None = None, command: str | None = None, repeat: str = ""
 ) -> doc.Report:
     """Two sides; `command` is the one that reproduces the report, `repeat` measures both again."""
-    sides, drawn, groups = both_sides(comparison), timelines(comparison), every_group(comparison)
+    sides, drawn = both_sides(comparison), timelines(comparison)
     numerics, pictures = numerics_table(comparison), picture_sources(comparison)
     what = accuracy_sentence(comparison) or "Outputs of the sides and of the reference."
     told = doc.Bullets("Outputs", (what,))
@@ -79,31 +78,27 @@ def comparison_report(
         doc.section(
             "module-tree",
             "Modules",
-            doc.Part(module_tree(comparison), module_table(comparison), doc.TABLES),
-            doc.Part(_icicle(comparison), None),
+            doc.Part(module_tree(comparison), doc.TABLES),
+            doc.Part(_icicle(comparison), page_only=True),
         ),
         _findings(comparison.findings, words.shared_scope(comparison), comparison.b.wall_us),
         _ranks(comparison),
-        doc.section(
-            "groups",
-            "Kernel groups",
-            doc.Part(groups, group_table(comparison), doc.TABLES),
-            doc.Part(None, evidence_table(comparison)),
-            doc.Part(None, origin_table(comparison)),
-        ),
+        doc.section("groups", "Kernel groups", doc.Part(every_group(comparison), doc.TABLES)),
         doc.section("timelines", "Timeline", drawn),
         _waterfall(comparison),
         shared.folded(
             "side-by-side",
             "Figures",
             "times, counts, memory and start-up, side by side",
-            doc.both(overview_table(comparison), doc.TABLES),
-            doc.both(startup_table(comparison), doc.TABLES),
+            doc.Part(overview_table(comparison), doc.TABLES),
+            doc.Part(startup_table(comparison), doc.TABLES),
         ),
-        shared.family_section(sides, matmul_table(comparison), *shared.of_each(top_kernels_table, sides, (15, 10))),
-        shared.idle_section(sides, (8, 5)),
+        shared.family_section(
+            sides, matmul_table(comparison), *(top_kernels_table(side, letter) for letter, side in sides)
+        ),
+        shared.idle_section(sides),
         shared.compilation_section(sides),
-        shared.operator_section(sides, (15, 10)),
+        shared.operator_section(sides),
         shared.memory_section(sides, *outputs),
         shared.setup_section(sides, run),
         shared.method_section(
@@ -134,12 +129,12 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             falls.append(f"{name}: no waterfall: its sides have no common scale.")
         else:
             chart = waterfall_chart(each, f"waterfall-{at}", ends)
-            falls.append(doc.Part(chart, None))
-            falls.append(doc.Part(doc.Fold(f"{name}: the same as a table", (table,)), table, doc.TABLES))
+            falls.append(chart)
+            falls.append(doc.Part(doc.Fold(table.caption, (table,)), doc.TABLES))
         texts = finding_texts(listed(each.findings), words.shared_scope(each), 3, each.b.wall_us, f"{at}-")
         if texts.findings:
             folded = doc.Fold(f"{name}: {counted(len(texts.findings), 'finding')}", (texts,))
-            findings.append(doc.Part(folded, folded, unfolded=True))
+            findings.append(doc.Part(folded, doc.FIRST))
     figures = several.figures_table(compared)
     sections = (
         doc.section("findings", "Findings", *findings),
@@ -149,13 +144,13 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             "side-by-side",
             "Figures",
             "times, counts and memory, a column each",
-            doc.Part(doc.Beside((figures,), "columns"), figures, doc.TABLES),
-            doc.both(several.run_table(compared), doc.TABLES),
+            doc.Part(doc.Beside((figures,), "columns"), doc.TABLES),
+            doc.Part(several.run_table(compared), doc.TABLES),
         ),
-        shared.family_section(sides, *shared.of_each(top_kernels_table, sides, (8, 5))),
-        shared.idle_section(sides, (3, 0)),
+        shared.family_section(sides, *(top_kernels_table(side, letter, 8) for letter, side in sides)),
+        shared.idle_section(sides, 3),
         shared.compilation_section(sides),
-        shared.operator_section(sides, (15, 5)),
+        shared.operator_section(sides),
         shared.memory_section(sides),
         shared.setup_section(sides, None),
         shared.method_section(
@@ -171,13 +166,12 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
 
 
 def _waterfall(comparison: Comparison) -> doc.Section | None:
-    chart = waterfall_chart(comparison)
     return shared.folded(
         "time",
         "Waterfall",
         "every part of the change",
-        doc.Part(chart, chart, doc.FIRST, unfolded=True),
-        doc.both(waterfall_table(comparison), doc.TABLES),
+        doc.Part(waterfall_chart(comparison), doc.FIRST),
+        doc.Part(waterfall_table(comparison), doc.TABLES),
     )
 
 
@@ -197,19 +191,16 @@ def _icicle(comparison: Comparison) -> doc.Fold | None:
 
 def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) -> doc.Section | None:
     found = finding_texts(listed(findings), scope, call_us=call_us)
-    return doc.section("findings", "Findings", doc.both(found if found.findings else None, unfolded=True))
+    return doc.section("findings", "Findings", doc.Part(found if found.findings else None, doc.FIRST))
 
 
 def notes_section(run: Run | None, notes: tuple[str, ...]) -> doc.Section | None:
     """What must be known to rely on the figures, the gravest first."""
     if run:
         notes = (*notes, *run.notes, *(noted.long() for noted in run.noted), f"Size chosen: {run.size_reason}.")
-    bullets = doc.Bullets(NOTES, notes)
-    return shared.folded("notes", NOTES, f"{len(notes)}", doc.Part(bullets, bullets, doc.WARNINGS)) if notes else None
+    return shared.folded("notes", NOTES, f"{len(notes)}", doc.Bullets(NOTES, notes)) if notes else None
 
 
-def _method(measured: Iterable[tuple[str, str]], drawn: str | None) -> doc.Part:
-    """How all came about; how timelines did is for the page, which alone draws them."""
-    terms = tuple(measured)
-    moments = (("Timeline", drawn),) if drawn else ()
-    return doc.Part(doc.Definitions(METHOD, (*terms, *moments)), doc.Definitions(METHOD, terms))
+def _method(measured: Iterable[tuple[str, str]], drawn: str | None) -> doc.Definitions:
+    """How all came about, timelines too where they are `drawn`."""
+    return doc.Definitions(METHOD, (*measured, *((("Timeline", drawn),) if drawn else ())))

@@ -1,11 +1,9 @@
 """The sections that reports of one side, of two and of several have in common."""
 
 import datetime
-from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tracekit.model.comparison import Side
 from tracekit.model.run import Run
 from tracekit.report import document as doc
 from tracekit.report.charts import cause_chart, family_charts, phase_chart
@@ -17,25 +15,11 @@ from tracekit.report.sections.setting import component_table, environment_table,
 from tracekit.report.sections.timing import health_table, recording_table
 from tracekit.report.sides import Sides
 
-#: Rows of a list of each side in the page and in its twin; 0 leaves the list out.
-Rows = tuple[int, int]
-
 ON_CPU = (
     "A CPU run shows which operators ran and how long, what Inductor fused into C++ kernels, and unprofiled wall times."
     " It shows no GPU kernels, no launches and no idle time, and does not predict GPU results: launch cost, memory "
     "bandwidth and library kernels differ there."
 )
-
-
-def of_each(
-    make: Callable[[Side, str, int], doc.Table | None], sides: Sides, rows: Rows, rank: int = doc.DETAILS
-) -> list[doc.Part]:
-    """A table of each side, with these many rows."""
-    parts = []
-    for letter, side in sides:
-        page, twin = (make(side, letter, limit) if limit else None for limit in rows)
-        parts.append(doc.Part(page, twin, rank))
-    return parts
 
 
 def family_section(sides: Sides, *parts: doc.Part | doc.Block | None) -> doc.Section | None:
@@ -46,7 +30,7 @@ def family_section(sides: Sides, *parts: doc.Part | doc.Block | None) -> doc.Sec
         "Kernel families",
         "GPU time and count by family, largest kernels",
         doc.Beside(charts) if charts else None,
-        doc.both(family_table(sides), doc.TABLES),
+        doc.Part(family_table(sides), doc.TABLES),
         *parts,
         short="Families",
     )
@@ -58,16 +42,16 @@ def folded(id_: str, title: str, hint: str, *parts: doc.Part | doc.Block | None,
     return replace(made, folded=True, hint=hint) if made else None
 
 
-def idle_section(sides: Sides, rows: Rows) -> doc.Section | None:
+def idle_section(sides: Sides, rows: int = 8) -> doc.Section | None:
     return folded(
         "idle",
         "GPU idle",
         "causes, queue depth, longest gaps, synchronisations",
         cause_chart(sides),
-        doc.both(cause_table(sides), doc.TABLES),
+        doc.Part(cause_table(sides), doc.TABLES),
         queue_table(sides),
-        *of_each(gap_table, sides, rows),
-        *of_each(sync_table, sides, rows),
+        *(gap_table(side, letter, rows) for letter, side in sides),
+        *(sync_table(side, letter, rows) for letter, side in sides),
     )
 
 
@@ -76,9 +60,9 @@ def compilation_section(sides: Sides) -> doc.Section | None:
     return folded("compilation", "Compilation", hint, phase_chart(sides), *compilation_tables(sides))
 
 
-def operator_section(sides: Sides, rows: Rows, rank: int = doc.DETAILS) -> doc.Section | None:
+def operator_section(sides: Sides) -> doc.Section | None:
     on_cpu = all(side.analysis.gpu is None for _, side in sides)
-    tables = of_each(operator_table, sides, rows, rank)
+    tables = (doc.Part(operator_table(side, letter), doc.TABLES) for letter, side in sides)
     hint = "host operators with the most self time"
     return folded("operators", "Operators", hint, ON_CPU if on_cpu else None, *tables)
 
@@ -99,7 +83,6 @@ def setup_section(sides: Sides, run: Run | None) -> doc.Section | None:
         "Setup",
         component_table(run) if run else None,
         doc.Beside(compared) if compared else None,
-        *(doc.Part(None, table) for table in compared),
         gpu_state_table(sides),
         None if compared else unknown,
         _recorded(run) if run else None,
@@ -107,7 +90,7 @@ def setup_section(sides: Sides, run: Run | None) -> doc.Section | None:
     return replace(made, folded=True, hint="machine, software, options")
 
 
-def method_section(sides: Sides, method: doc.Part, *timing: doc.Table | None) -> doc.Section | None:
+def method_section(sides: Sides, method: doc.Definitions, *timing: doc.Table | None) -> doc.Section | None:
     """The recordings, and how all was measured."""
     hint = "timing, intervals, recordings"
     tables = (health_table(sides), recording_table(sides))

@@ -2,25 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 
-from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.model.provenance import SourceLines
 from tracekit.model.sequence import Rates
-from tracekit.names import clipped, clipped_within, short_kernel_name
+from tracekit.names import clipped, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
-from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Member, Name, Table, columns, filled_table
+from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Member, Name
 from tracekit.report.sections.kernel_code import CodeOf, kernel_code
 from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, fitting, kernel_name
-from tracekit.report.words.common import INEXACT, became, kinds_and_ways, legend, shared_scope
+from tracekit.report.words.common import INEXACT, became, kinds_and_ways, shared_scope
 from tracekit.report.words.groups import label_words
 
 DOT = " \N{MIDDLE DOT} "
-#: So many modules of one group are named in a place, modules and lines in a table's row and in an explorer's, and
-#: kernels of one side.
+#: So many modules of one group are named in a place, modules and lines in its row, and kernels of one side.
 MOST_MODULES = 3
-MOST_PLACES = 4
-MOST_PLACES_UNFOLDED = 12
+MOST_PLACES = 12
 MOST_MEMBERS = 8
 #: Places of one group whose lines are shown.
 MOST_EXCERPTS = 3
@@ -37,42 +34,6 @@ BORROWED = {
     "lent": "has the operators of the --ops trace",
     "none": "has no operators: its kernels are matched by name",
 }
-
-
-def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
-    """The groups with the largest change, the rest in one line; None for a CPU run."""
-    if not comparison.groups:
-        return None
-    shown, rest = comparison.groups[:limit], comparison.groups[limit:]
-    places = distinct_places(comparison.groups)
-    rows = [
-        (
-            kernel_name(label_words(group.label)) if group.kind == "unchanged" else group_label(group),
-            clipped_before(place, 60) or MISSING,
-            became(group),
-            group.how,
-            *_sums(group.a, group.b),
-            duration_change(group.delta_us),
-        )
-        for group, place in zip(shown, places, strict=False)
-    ]
-    kinds_there, matched_by = kinds_and_ways(comparison.groups)
-    if rest:
-        kinds = ", ".join(sorted({group.kind for group in rest}))
-        ways = ", ".join(sorted({group.how for group in rest}))
-        members = ([each for group in rest for each in group.a], [each for group in rest for each in group.b])
-        change = duration_change(sum(group.delta_us for group in rest))
-        rows.append((f"{len(rest):,} more groups", "", kinds, ways, *_sums(*members), change))
-    figures = ("count A", "count B", "time A", "time B", "Change")
-    heads = columns("Kernels", "Where", "Change kind", "Matched by", figures=figures)
-    note = f"{group_note(comparison)} Change kind: {legend(kinds_there)}. Matched by: {legend(matched_by)}."
-    return Table(f"Kernel groups, {shared_scope(comparison)}", heads, tuple(rows), note)
-
-
-def _sums(*sides: Sequence[GroupMember]) -> list[str]:
-    """How often the kernels of both sides ran, and how long."""
-    counts = [count(sum(member.count for member in members)) for members in sides]
-    return counts + [duration(sum(member.total_us for member in members)) for members in sides]
 
 
 def group_note(comparison: Comparison) -> str:
@@ -116,44 +77,9 @@ def _matched_by(comparison: Comparison) -> str:
     )
 
 
-def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
-    """What shows that library kernels were substituted, largest change first; None where none were."""
-    rows = (
-        (group_label(group), became(group), " ".join(evidence_shown(group)), duration_change(group.delta_us))
-        for group in comparison.groups
-        if group.evidence
-    )
-    heads = columns("Kernels", "Change kind", "Evidence", figures=("Change",))
-    caption = "Substituted library kernels, with evidence"
-    return filled_table(caption, heads, islice(rows, limit))
-
-
 def evidence_shown(group: KernelGroup) -> tuple[str, ...]:
     """The first of the sentences, so that a row stays readable."""
     return tuple(clipped(each.long(), LONGEST_EVIDENCE) for each in group.evidence[:MOST_EVIDENCE])
-
-
-def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
-    """Where the groups with the largest change come from in the model; None where nothing of that is known."""
-    known = (group for group in comparison.groups if group.kind != "unchanged" and (group.where or group.traffic))
-    rows = []
-    for group in islice(known, limit):
-        traffic = group.traffic
-        a = traffic.eager_bytes if traffic and not traffic.eager_missing else None
-        b = traffic.compiled_bytes if traffic and not traffic.compiled_missing else None
-        removed = size(a - b) if a is not None and b is not None else MISSING
-        where = ", ".join(clipped_within(place, 60) for place in group.where[:MOST_PLACES]) or MISSING
-        rates = bandwidth(group.rates) if group.b else MISSING
-        rows.append((group_label(group), where, size(a), size(b), removed, rates))
-    figures = ("Traffic A", "Traffic B", "Traffic removed", "Bandwidth B")
-    return filled_table(
-        f"Origin and memory traffic (est.), {shared_scope(comparison)}",
-        columns("Kernels", "Modules and lines", figures=figures),
-        rows,
-        "Traffic and bandwidth are estimated from recorded sizes: each operator call reads its inputs once and writes "
-        "its results once. Bandwidth is of B's longest call, in brackets its share of the device's published peak. "
-        f"* stands for every block number. {MISSING} means: not known for the whole group.",
-    )
 
 
 def bandwidth(rates: Rates | None) -> str:
@@ -228,7 +154,7 @@ def _group_row(
         ),
         members=tuple(kernels),
         left_out=sum(max(len(members) - MOST_MEMBERS, 0) for _, members in sides),
-        where=tuple(clipped(each, 120) for each in group.where[:MOST_PLACES_UNFOLDED]),
+        where=tuple(clipped(each, 120) for each in group.where[:MOST_PLACES]),
         facts=tuple(_facts(group)),
         evidence=evidence_shown(group),
         excerpts=_excerpts(group, lines or {}),

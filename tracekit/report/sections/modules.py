@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.model.groups import GroupLabel, ModuleTime
 from tracekit.numbers import count, counted, figure_change, scale_of
-from tracekit.report.document import Table, Tree, TreeNode, columns
+from tracekit.report.document import Tree, TreeNode
 from tracekit.report.sections.groups import group_label
 from tracekit.report.words.common import shared_scope
 from tracekit.report.words.groups import operators_word
@@ -26,8 +26,8 @@ MAINLY, WHOLLY = 0.67, 0.95
 #: It is told in parts where those that find room make so much of what its parts gained and lost.
 MOSTLY = 0.7
 
-#: Groups of a module that are listed one by one; levels and rows of the markdown twin's table.
-MOST_LEAVES, DEEPEST, MOST_ROWS = 12, 2, 24
+#: Groups of a module that are listed one by one.
+MOST_LEAVES = 12
 #: Rows that are open at first.
 MOST_OPEN = 12
 #: What is added up of a group's kernels.
@@ -142,25 +142,6 @@ def _opened(node: TreeNode, rows: int = MOST_OPEN) -> TreeNode:
     largest = max(modules, key=lambda each: abs(each.share), default=None)
     children = tuple(_opened(each, rows - len(node.children)) if each is largest else each for each in node.children)
     return replace(node, children=children, is_open=True)
-
-
-def module_table(comparison: Comparison) -> Table | None:
-    """The modules below the root, and below these; None where no module is known."""
-    tree = module_tree(comparison)
-    if tree is None:
-        return None
-    rows = [
-        (f"{' ' * 3 * level}{each.name}", *each.figures)
-        for level, each in _levels(tree.nodes[0], 0)
-        if each.group is None
-    ]
-    return Table(tree.caption, columns(tree.head, figures=tree.columns), tuple(rows[:MOST_ROWS]))
-
-
-def _levels(node: TreeNode, level: int) -> Iterator[tuple[int, TreeNode]]:
-    yield level, node
-    for child in node.children if level < DEEPEST else ():
-        yield from _levels(child, level + 1)
 
 
 def _every(module: ModuleTime) -> Iterator[ModuleTime]:

@@ -112,13 +112,11 @@ def nothing_section(nothing: NothingCompiled) -> doc.Section:
     return doc.standing_section(
         "nothing-compiled",
         "Why nothing was compiled",
-        f"{why.title(first) if first else why.UNTOLD}.",
-        doc.both(doc.Output(code), doc.FIRST, unfolded=True) if code else None,
-        doc.both(
-            doc.Bullets("What to change", tuple(map(why.remedy_words, nothing.remedies))), doc.FIRST, unfolded=True
-        ),
-        doc.both(doc.Commands(commands), doc.FIRST, unfolded=True) if commands else None,
-        doc.both(filled_table("What Dynamo could not compile", heads, rows, note), doc.FIRST, unfolded=True),
+        doc.Part(f"{why.title(first) if first else why.UNTOLD}.", doc.FIRST),
+        doc.Part(doc.Output(code), doc.FIRST) if code else None,
+        doc.Part(doc.Bullets("What to change", tuple(map(why.remedy_words, nothing.remedies))), doc.FIRST),
+        doc.Part(doc.Commands(commands), doc.FIRST) if commands else None,
+        doc.Part(filled_table("What Dynamo could not compile", heads, rows, note), doc.FIRST),
         short="Nothing compiled",
     )
 

@@ -105,25 +105,6 @@ def matrices(sweep: Sweep) -> dict[str, Table]:
     }
 
 
-def speedup_table(sweep: Sweep) -> Table:
-    """The speed-ups: the heat map's figures."""
-
-    def of_cell(cell: CellFigures) -> str:
-        # Here no colour tells the verdict: what is not `faster`, and has no mark, is called what it is.
-        medians, result = sweeping.both_medians(cell), cell.result or "faster"
-        told = result == "faster" or sweeping.may_be_chance(cell)
-        words = sweeping.speedup(cell) if told else f"{sweeping.speedup(cell)}, {result}"
-        return words if medians == MISSING else f"{words}; {medians}"
-
-    caption = "Speed-up over eager (95 % CI), and both medians, ms"
-    return matrix(sweep, caption, of_cell, note=speedup_note(sweep))
-
-
-def speedup_note(sweep: Sweep) -> str:
-    """What a speed-up is, and its mark where it has one."""
-    return " ".join(filter(None, (_with_processes(SPEEDUP_NOTE, sweep), sweeping.chance_note(sweep))))
-
-
 def _with_processes(note: str, sweep: Sweep) -> str:
     """The note on figures of a process, and how those of several came about, where a cell has such."""
     return f"{note} {PROCESSES_NOTE}" if sweep.has_processes else note
@@ -193,7 +174,7 @@ def heat_map(sweep: Sweep) -> HeatMap | None:
         columns=compiled,
         rows=tuple(rows),
         keys=tuple(each for each in KEY if each[0] in occur),
-        note=f"{speedup_note(sweep)} Colour: verdict and size of the change.",
+        note=" ".join(filter(None, (_with_processes(SPEEDUP_NOTE, sweep), sweeping.chance_note(sweep)))),
     )
 
 

@@ -9,7 +9,7 @@ from tracekit.report.words.notes import note_sentences
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.report import tables
 from tracekit.sweep.report import words as sweeping
-from tracekit.sweep.report.matrices import eager_table, heat_map, matrices, speedup_table
+from tracekit.sweep.report.matrices import eager_table, heat_map, matrices
 from tracekit.sweep.report.method import REPEATED, SWEEP
 from tracekit.sweep.report.overview import sweep_overview
 
@@ -17,34 +17,27 @@ from tracekit.sweep.report.overview import sweep_overview
 def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
     """A sweep; `command` is what measures it and what goes on with it, a line each."""
     figures, many = matrices(sweep), len(sweep.works) > sweeping.MOST_WORKS
-    heat, best, commands = heat_map(sweep), tables.best_table(sweep), tables.command_table(sweep)
+    best, commands = tables.best_table(sweep), tables.command_table(sweep)
     notes, method = tables.cell_notes(sweep), SWEEP | (REPEATED if sweep.has_processes else {})
     sections = (
-        doc.section(
-            "speed-up", "Speed-up", doc.Part(heat, speedup_table(sweep) if heat else None, doc.FIRST, unfolded=True)
-        ),
+        doc.section("speed-up", "Speed-up", doc.Part(heat_map(sweep), doc.FIRST)),
         doc.section(
             "best",
             "Best for what",
-            doc.Part(
-                doc.Fold("What is best for what, work by work", (best,)) if best and many else best,
-                best,
-                doc.FIRST,
-                unfolded=True,
-            ),
-            doc.Part(_fold(commands) if many else commands, tables.command_table(sweep, with_eager=not many)),
+            _if_folded(best, doc.FIRST, many, "What is best for what, work by work"),
+            _if_folded(commands, doc.DETAILS, many),
         ),
         shared.folded(
             "beside",
             "Compared with 2023",
             "A100, torch 2.0",
-            doc.both(tables.published_table(sweep), doc.FIRST, unfolded=True),
+            doc.Part(tables.published_table(sweep), doc.FIRST),
         ),
         shared.folded(
             "times",
             "Times",
             "milliseconds of each cell",
-            doc.both(figures.get("mean"), doc.LAST),
+            doc.Part(figures.get("mean"), doc.LAST),
             _if_folded(figures.get("median"), doc.LAST, many),
             _if_folded(figures.get("device"), doc.LAST, many),
             eager_table(sweep),
@@ -62,8 +55,8 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             "failures",
             "Cells without times",
             "failures and reasons",
-            doc.both(tables.failure_table(sweep), doc.FIRST, unfolded=True),
-            *(doc.both(doc.Fold(name, (doc.Output(lines),)), doc.LAST) for name, lines in tables.last_words(sweep)),
+            doc.Part(tables.failure_table(sweep), doc.FIRST),
+            *(doc.Part(doc.Fold(name, (doc.Output(lines),)), doc.LAST) for name, lines in tables.last_words(sweep)),
         ),
         shared.folded(
             "cells",
@@ -80,7 +73,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             "method",
             "How it was measured",
             "cells, processes, intervals",
-            doc.both(doc.Definitions(METHOD, tuple(method.items())), doc.TABLES),
+            doc.Part(doc.Definitions(METHOD, tuple(method.items())), doc.TABLES),
         ),
         notes_section(None, note_sentences(sweep.notes)),
         shared.command_section(command),
@@ -90,9 +83,5 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
     return doc.Report(sweeping.headline(sweep), overview, tuple(filter(None, sections)), dense=True)
 
 
-def _fold(table: doc.Table | None, title: str = "") -> doc.Fold | None:
-    return doc.Fold(title or table.caption, (table,)) if table else None
-
-
 def _if_folded(table: doc.Table | None, rank: int, folded: bool, title: str = "") -> doc.Part:
-    return doc.Part(_fold(table, title) if folded else table, table, rank)
+    return doc.Part(doc.Fold(title or table.caption, (table,)) if table and folded else table, rank)

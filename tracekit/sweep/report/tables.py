@@ -41,9 +41,9 @@ def best_table(sweep: Sweep) -> Table | None:
     return Table("Best for", heads, tuple(rows), BEST_NOTE) if rows else None
 
 
-def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
+def command_table(sweep: Sweep) -> Table | None:
     """The command for each way that is best for something, or among the best; eager's, which is the same less what
-    compiles, only if asked for, or where a work has no other."""
+    compiles, only of few works, or where a work has no other."""
     labels, left_out = label(sweep), False
     rows = []
     for work in sweep.works:
@@ -54,7 +54,7 @@ def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
                 words = sweeping.goal_words(best.goal, best.calls) + ("" if best.clear else " (tie)")
                 name = sweeping.candidate_name(each, labels, work)
                 goals.setdefault(each.key, (each.command, name, []))[2].append(words)
-        if not with_eager and len(goals) > 1:
+        if len(sweep.works) > sweeping.MOST_WORKS and len(goals) > 1:
             left_out |= goals.pop(None, None) is not None
         rows += [
             (labels.of(work), name, ", ".join(words), Name(command, command, is_command=True))
