@@ -166,3 +166,11 @@ def test_a_switch_promises_to_remove_a_break_only_as_a_possibility_until_it_was_
     switched = BROKEN.but(can_be_switched=True)
     assert "may" in switched.why().split() and "may" not in switched.why_tried().split()
     assert BROKEN.why() == ""
+
+
+def test_each_is_as_grave_as_its_facts_make_it(snapshot: SnapshotAssertion) -> None:
+    found = {
+        each.code: tuple(dict.fromkeys(one.severity for one in FINDINGS if one.code == each.code)) for each in FINDINGS
+    }
+    assert found == snapshot
+    assert [AGAIN.but(times=times).severity for times in (3, 4)] == ["info", "warning"]

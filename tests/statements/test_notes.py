@@ -198,3 +198,7 @@ def test_drifts_stand_beside_the_thirds_unless_these_are_beyond_the_interval(bey
     thirds = SpeedupByThirds(1.1, 1.2, beyond_ci=beyond, slower=False)
     together = "; ".join(each.short() for each in (*drifts, thirds))
     assert headline_notes((*drifts, thirds)) == ((thirds.short(),) if beyond else (together,))
+
+
+def test_how_grave_each_is(snapshot: SnapshotAssertion) -> None:
+    assert {note.code: (note.severity, note.grave) for notes in EVERY.values() for note in notes} == snapshot
