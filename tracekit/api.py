@@ -76,8 +76,8 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
         """What a notebook shows of it: the lines that the command shows. Reads the recordings, which takes seconds."""
         if len(self.forms) > 1:
             return self.compare()._repr_html_()
-        from tracekit.report.composition.detail import overview_html
         from tracekit.report.composition.overview_side import side_overview
+        from tracekit.report.thirty_lines import overview_html
 
         return overview_html(side_overview(self._single()))
 
@@ -114,8 +114,8 @@ class ProfiledComparison(Comparison, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         """What a notebook shows of it: the lines that the command shows."""
-        from tracekit.report.composition.detail import overview_html
         from tracekit.report.composition.overview import comparison_overview
+        from tracekit.report.thirty_lines import overview_html
 
         return overview_html(comparison_overview(self))
 

@@ -12,11 +12,12 @@ from rich.console import Console
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.single_run import SingleRun
-from tracekit.report.composition import detail, reports
+from tracekit.report.composition import reports
 from tracekit.report.document import Cell, Report, Summary, Table
 from tracekit.report.markdown import markdown_of
 from tracekit.report.page import page_of
 from tracekit.report.terminal import shown
+from tracekit.report.thirty_lines import Detail, shown_overview
 
 
 def texts(report: Callable[..., Report]) -> tuple[Callable[..., str], Callable[..., str]]:
@@ -40,16 +41,26 @@ def printed(summary: Summary, width: int = 80, *, colours: bool = False, crop: b
 PAGE, OPEN = Path("reports/page.html"), "tracekit open traces/run"
 
 
-def told_in_full(found: Comparison | Comparisons | SingleRun, width: int = 80, *, colours: bool = False) -> str:
-    """What a terminal shows that is asked for all."""
+def terminal_text(
+    found: Comparison | Comparisons | SingleRun,
+    detail: Detail = "brief",
+    width: int = 100,
+    *,
+    repeat: str = "",
+    more: str = OPEN,
+    colours: bool = False,
+    crop: bool = True,
+) -> str:
+    """What commands show of it."""
     match found:
         case Comparison():
-            summary = detail.comparison_text(found, PAGE, OPEN, "all", width)
+            report = reports.comparison_report(found, repeat=repeat)
         case Comparisons():
-            summary = detail.comparisons_text(found, PAGE, "tracekit compare traces/run", "all", width)
+            report = reports.comparisons_report(found)
         case SingleRun():
-            summary = detail.analysis_text(found, PAGE, detail="all", width=width)
-    return printed(summary, width, colours=colours)
+            report = reports.side_report(found)
+    summary = shown_overview(report.overview, report, PAGE, (more,), detail, width)
+    return printed(summary, width, colours=colours, crop=crop)
 
 
 def rows_of(table: Table | None) -> dict[str, tuple[Cell, ...]]:

@@ -15,7 +15,7 @@ from tracekit.model.groups import ModuleTime
 from tracekit.report.charts import MOST_LEVELS, call_chart, comparison_charts, module_chart, waterfall_chart
 from tracekit.report.document import Overview, Report, standing_section
 from tracekit.report.drawing import figure_of, figures_of, light_scheme, told_apart
-from tracekit.report.markdown import BAR, bars
+from tracekit.report.markdown import CHART_BAR, bars
 from tracekit.report.page import page_of
 from tracekit.report.sections.call import call_time
 from tracekit.report.sections.headline import waterfall_changes
@@ -104,7 +104,7 @@ def test_figures_hold_every_bar_in_colours_of_their_own_and_no_template(recorded
 def test_bars_of_characters_begin_at_one_zero_line():
     lines = bars((("fused", "−2 ms", -2.0), ("lost", "+1 ms", 1.0), ("same", "0", 0.0))).splitlines()
     assert len({line.index("│") for line in lines}) == 1
-    assert [line.count("█") for line in lines] == [BAR, BAR // 2, 0]
+    assert [line.count("█") for line in lines] == [CHART_BAR, CHART_BAR // 2, 0]
 
 
 def test_labels_that_begin_alike_are_told_apart_by_their_ends():

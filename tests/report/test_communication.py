@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.report.showing import OPEN, PAGE, printed
+from tests.report.showing import terminal_text
 from tests.sides import make_side
 from tests.traces import DATA
 
@@ -16,7 +16,6 @@ from tracekit.reading.sides import load_side
 from tracekit.reading.traces import Reading
 from tracekit.report.accounts import shown_account
 from tracekit.report.charts import call_chart, waterfall_chart
-from tracekit.report.composition.detail import analysis_text, comparison_text
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.document import Account
@@ -89,8 +88,8 @@ def test_the_waterfall_draws_communication_as_neither_gain_nor_loss(between: Com
 
 
 def lines(between: Comparison, ranks: tuple[Side, Side]) -> Iterator[str]:
-    yield printed(comparison_text(between, PAGE, OPEN), 100)
-    yield from (printed(analysis_text(look_at(side), None), 100) for side in ranks)
+    yield terminal_text(between)
+    yield from (terminal_text(look_at(side)) for side in ranks)
 
 
 def test_the_command_for_all_ranks_stands_below_the_headline(between: Comparison, ranks: tuple[Side, Side]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.report.showing import OPEN, PAGE, comparison_markdown, comparison_page, printed, text_of
+from tests.report.showing import comparison_markdown, comparison_page, terminal_text, text_of
 from tests.sides import COMPILED, EAGER, ORDER, make_analysis, make_cpu_analysis, make_form, make_settings, make_side
 from tests.sides import scaled as calls
 from tests.traces import RUNS
@@ -17,7 +17,6 @@ from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.model.compilation import Diagnostics, GraphBreak
 from tracekit.model.idle_estimate import Between, IdleEstimate
-from tracekit.report.composition.detail import comparison_text
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_side import side_overview
 
@@ -39,7 +38,7 @@ def comparison(*breaks: GraphBreak, on_gpu: bool = True, python_us: float = 800.
 
 def first_screens(found: Comparison) -> list[str]:
     """The thirty lines, the page's first screen and the twin before its first heading below the title."""
-    lines = printed(comparison_text(found, PAGE, OPEN), 100)
+    lines = terminal_text(found)
     assert len(lines.splitlines()) <= 30, lines
     page, twin = comparison_page(found), comparison_markdown(found)
     return [" ".join(lines.split()), text_of(page[: page.index("</header>")]), twin[: twin.index("\n## ")]]
@@ -65,7 +64,7 @@ def test_it_is_among_the_thirty_lines_however_many_others_there_are(
     run = compared(name)
     run = replace(run, findings=(found, *run.findings), gate=check(run, parse_conditions("wall<=+3%")))
     for width, most in ((100, 30), (80, 38)):
-        lines = printed(comparison_text(run, PAGE, OPEN, width=width), width).splitlines()
+        lines = terminal_text(run, width=width).splitlines()
         assert len(lines) <= most
         assert any("models/vit.py:20" in line for line in lines)
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 from msgspec.structs import replace
-from tests.report.showing import OPEN, PAGE, comparison_markdown, comparison_page, printed
+from tests.report.showing import comparison_markdown, comparison_page, terminal_text
 from tests.sides import ORDER, make_analysis, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison.comparing import compare
@@ -14,7 +14,6 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.report.accounts import ShownRow, shown_account
 from tracekit.report.charts import cause_chart
-from tracekit.report.composition.detail import comparison_text
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_account import NOT_TOLD_APART, OTHER
 from tracekit.report.composition.overview_side import side_overview
@@ -156,7 +155,7 @@ def test_without_ranges_there_is_no_column_of_them() -> None:
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_decimal_points_stand_below_each_other_in_the_terminal(width: int) -> None:
-    told = printed(comparison_text(compared(A, B), PAGE, OPEN, width=width), width)
+    told = terminal_text(compared(A, B), width=width)
     lines = told.splitlines()
     at = next(at for at, line in enumerate(lines) if "GPU idle by cause" in line)
     # Those of eager, compiled and the change, after that of `(est.)`.
@@ -169,8 +168,8 @@ def test_ranges_are_in_the_page_the_twin_the_json_and_in_all_of_the_terminal() -
     span = "(2.7\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}3.3)"
     for text in (comparison_page(comparison), comparison_markdown(comparison)):
         assert span in text and "±0.7" in text
-    assert "2.7" not in printed(comparison_text(comparison, PAGE, OPEN), 100)
-    assert span in printed(comparison_text(comparison, PAGE, OPEN, "all", width=140), 140)
+    assert "2.7" not in terminal_text(comparison)
+    assert span in terminal_text(comparison, "all", 140)
     told = json.loads(comparison_json(comparison))["b"]["per_step"]
     assert told["unprofiled_idle_by_cause_range_us"]["python"] == pytest.approx([2700, 3300])
     assert told["unprofiled_idle_residual_us"] == pytest.approx(comparison.b.idle_residual_us)

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from msgspec import Struct
 from msgspec.structs import replace
 from tests.fuzzing import fuzzed
-from tests.report.showing import PAGE, printed
+from tests.report.showing import terminal_text
 from tests.shells import BASH, words_of
 from tests.sides import make_analysis, make_run, make_settings, make_side
 
@@ -26,7 +26,7 @@ from tracekit.model.comparison import Finding
 from tracekit.model.compilation import NotCompiled
 from tracekit.model.run import Settings, UserModel
 from tracekit.model.single_run import NothingCompiled
-from tracekit.report.composition import detail, reports
+from tracekit.report.composition import reports
 from tracekit.report.document import Report
 from tracekit.report.markdown import markdown_of
 from tracekit.report.page import page_of
@@ -142,7 +142,7 @@ def of_comparison(settings: Settings, odd: str) -> Suggested:
         shell.joined(["tracekit", "open", odd]),
     )
     text = "".join(
-        printed(detail.comparison_text(comparison, PAGE, opened, shown, width, repeat), width, crop=False)
+        terminal_text(comparison, shown, width, repeat=repeat, more=opened, crop=False)
         for shown, width in (("all", 60), ("brief", 100))
     )
     report = reports.comparison_report(comparison, run, measured, repeat)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tracekit.report import document as doc
 from tracekit.report.drawing import figures_of
-from tracekit.report.markdown import markdown_of
+from tracekit.report.markdown import details_of, markdown_of
 from tracekit.report.page import page_of
 from tracekit.report.terminal import as_html
 from tracekit.report.thirty_lines import Detail, shown_overview
@@ -34,7 +34,6 @@ CHOICES: dict[str, Any] = {
     "sums": False,
     "data": {"linked": True, "textures": {EVIL: EVIL}},
 }
-GROUPED = doc.GroupedTable((EVIL, EVIL), ((EVIL, (((EVIL, "bold"), (EVIL, "bold")),)),), 1)
 
 
 def evil(kind: Any) -> Any:
@@ -70,11 +69,12 @@ def test_no_block_of_a_report_steers(block: doc.Block, unfolded: bool) -> None:
     assert_harmless(page)
     assert not STEERING & {*unpacked(page)}
     assert_harmless(markdown_of(report))
+    assert not STEERING & {*printed((doc.Markdown(details_of(report)),), 60)}
 
 
-@pytest.mark.parametrize("part", get_args(get_args(doc.Summary)[0]))
+@pytest.mark.parametrize("part", [doc.Line, doc.Table])
 def test_no_part_of_a_summary_steers_a_terminal_or_a_notebook(part: Any) -> None:
-    whole = GROUPED if part is doc.GroupedTable else evil(part)
+    whole = evil(part)
     styled = doc.Table("", doc.columns(EVIL, EVIL), ((evil(doc.Styled), NAME),), EVIL)
     summary = (whole, styled, CELLS, *([replace(whole, lead="", unbroken=True)] if part is doc.Line else []))
     assert_harmless(printed(summary, 100))
@@ -84,7 +84,7 @@ def test_no_part_of_a_summary_steers_a_terminal_or_a_notebook(part: Any) -> None
 @pytest.mark.parametrize("detail", get_args(Detail))
 @pytest.mark.parametrize("width", [60, 100])
 def test_no_overview_steers_a_terminal(detail: Detail, width: int) -> None:
-    assert_harmless(printed(shown_overview(evil(doc.Overview), (), None, (EVIL,), detail, width), width))
+    assert_harmless(printed(shown_overview(evil(doc.Overview), None, None, (EVIL,), detail, width), width))
 
 
 def test_no_label_of_a_chart_steers() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.report.conftest import three_times_matched
-from tests.report.showing import OPEN, PAGE, printed
+from tests.report.showing import PAGE, printed, terminal_text
 from tests.sides import (
     COMPILED,
     ORDER,
@@ -32,7 +32,6 @@ from tracekit.reading.reports import command_to_repeat
 from tracekit.reading.traces import Reading
 from tracekit.report.accounts import shown_account
 from tracekit.report.advised import advised
-from tracekit.report.composition.detail import analysis_text, comparison_text, comparisons_text
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_account import LESS_THAN_NONE
 from tracekit.report.composition.overview_side import side_overview
@@ -55,15 +54,15 @@ def test_a_run_is_told_in_thirty_lines_that_end_with_where_its_report_is(
     name: Path, compared: Callable[[Path], Comparison]
 ) -> None:
     comparison = compared(name)
-    told = lines(printed(comparison_text(comparison, PAGE, OPEN), 100))
+    told = lines(terminal_text(comparison))
     assert (told[0].count("·") > 2, str(PAGE) in told[-1] or str(PAGE) in told[-2]) == (True, True)
-    lines(printed(comparison_text(comparison, PAGE, OPEN, width=80), 80), 80, 38)
-    assert len(lines(printed(comparison_text(comparison, PAGE, OPEN, "verdict"), 100))) in (3, 4)
-    assert len(printed(comparison_text(comparison, PAGE, OPEN, "all"), 100).splitlines()) > 60
+    lines(terminal_text(comparison, width=80), 80, 38)
+    assert len(lines(terminal_text(comparison, "verdict"))) in (3, 4)
+    assert len(terminal_text(comparison, "all").splitlines()) > 60
     gated = replace(comparison, gate=check(comparison, parse_conditions("wall<=+3%")))
-    assert any(line.startswith("Gate: ") for line in lines(printed(comparison_text(gated, PAGE, OPEN), 100))[1:3])
+    assert any(line.startswith("Gate: ") for line in lines(terminal_text(gated))[1:3])
     for side in (comparison.a, comparison.b):
-        lines(printed(analysis_text(look_at(side), PAGE), 100))
+        lines(terminal_text(look_at(side)))
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -84,8 +83,7 @@ def test_what_a_call_consists_of_adds_up_to_it(name: Path, compared: Callable[[P
 
 def test_several_runs_are_told_in_thirty_lines() -> None:
     places = tuple(str(ROOT / name) for name in RUNS if "vit" in name.name)
-    several = comparisons_text(load_comparisons(places, Reading(shapes=True)), PAGE, "tracekit compare traces/run")
-    lines(printed(several, 100))
+    lines(terminal_text(load_comparisons(places, Reading(shapes=True))))
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.0, 1.3])
@@ -132,7 +130,7 @@ def test_kernels_that_ran_at_once_make_a_row_without_a_share(overlap_us: float) 
 
 
 def test_a_cpu_recording_is_told_by_its_operators() -> None:
-    assert "aten::mm" in printed(analysis_text(look_at(make_side("one", make_cpu_analysis())), PAGE), 100)
+    assert "aten::mm" in terminal_text(look_at(make_side("one", make_cpu_analysis())))
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
@@ -140,13 +138,8 @@ def test_nothing_is_wider_than_the_terminal(width: int) -> None:
     name = "a_trace_whose_name_is_as_long_as_names_of_files_may_be_" * 4
     kernels = {f"{name}{at}": ("pointwise", 2, 10.0 + at) for at in range(9)}
     one, other = make_side(f"{name}a", make_analysis(kernels)), make_side(f"{name}b", make_analysis(COMPILED))
-    several = three_times_matched()
-    for text in (
-        comparison_text(compare(one, other), PAGE, OPEN, width=width),
-        analysis_text(look_at(one), PAGE, width=width),
-        comparisons_text(several, PAGE, "tracekit compare traces/run", width=width),
-    ):
-        lines(printed(text, width), width)
+    for found in (compare(one, other), look_at(one), three_times_matched()):
+        lines(terminal_text(found, width=width), width)
 
 
 def test_a_table_without_room_for_its_columns_says_how_many_are_left_out() -> None:
@@ -201,7 +194,7 @@ def test_the_command_that_repeats_a_run_runs_as_it_is_printed(
 ) -> None:
     run = store.load(name)
     repeat = command_to_repeat(name, run)
-    told = printed(comparison_text(compared(name), PAGE, OPEN, repeat=repeat), 100)
+    told = terminal_text(compared(name), repeat=repeat)
     lead = told[told.index("Repeat ") :].removeprefix("Repeat ")
     _, words = split_variables(lead.partition("\nReport ")[0])
     given = profile.make_context("profile", words[2:]).params

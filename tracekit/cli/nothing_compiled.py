@@ -9,7 +9,6 @@ from tracekit.cli.publishing import publish
 from tracekit.errors import TracekitError
 from tracekit.reading.reports import report_of_run
 from tracekit.reading.single_run import look_at_run
-from tracekit.report.composition.detail import analysis_text
 from tracekit.report.words.not_compiled import because
 from tracekit.shell import joined
 
@@ -33,6 +32,5 @@ def report_nothing_compiled(
     except TracekitError as error:
         raise TracekitError(f"torch.compile compiled nothing: {because(run.not_compiled or ())}; {error}") from error
     timeline = f"Timeline: {joined(('tracekit', 'open', str(folder)))}"
-    summary = analysis_text(single, there.page, (timeline,), detail, width=console.width)
-    publish(report_of_run(folder, run, single, command), there, summary, console)
+    publish(report_of_run(folder, run, single, command), there, console, detail, timeline)
     return single

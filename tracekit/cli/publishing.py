@@ -1,4 +1,4 @@
-"""What commands write of a run or a trace: page, twin, and the summary that says where they are."""
+"""What commands write of a run or a trace, page and twin, and what they show of these."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from tracekit.cli.output import check_apart, command_line, refuse_option
 from tracekit.comparison.commands import measuring_command
 from tracekit.reading.reports import Destination, place_of_report, write_report
 from tracekit.report.terminal import shown
+from tracekit.report.thirty_lines import shown_overview
 from tracekit.store import Ways
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.model.run import Run
-    from tracekit.report.document import Report, Summary
+    from tracekit.report.document import Overview, Report
+    from tracekit.report.thirty_lines import Detail
 
 
 def destination(
@@ -38,11 +40,26 @@ def destination(
     return there
 
 
-def publish(report: Report, there: Destination, summary: Summary, console: Console) -> None:
-    """Writes the page and its twin, and shows the summary, which says where they are."""
+def publish(
+    report: Report,
+    there: Destination,
+    console: Console,
+    detail: Detail,
+    *more: str,
+    overview: Overview | None = None,
+) -> None:
+    """Writes the page and its twin, and shows the report, where these are, and `more`. `overview` stands in for the
+    page's."""
     write_report(report, there)
+    show(overview or report.overview, report, there.page, console, detail, *more)
+
+
+def show(
+    overview: Overview, report: Report | None, page: Path | None, console: Console, detail: Detail, *more: str
+) -> None:
+    """Shows a report of which the page may not have been written; None where only its overview is to be shown."""
     # Paths and commands may be longer than a line.
-    console.print(shown(summary), crop=False)
+    console.print(shown(shown_overview(overview, report, page, more, detail, console.width)), crop=False)
 
 
 def commands_of_page(run: Run | None) -> str:

@@ -8,22 +8,15 @@ from typing import TYPE_CHECKING
 from tracekit import store
 from tracekit.cli.nothing_compiled import report_nothing_compiled
 from tracekit.cli.output import console_beside, say, write_json
-from tracekit.cli.publishing import publish
+from tracekit.cli.publishing import publish, show
 from tracekit.comparison.commands import measuring_command, profile_command
 from tracekit.comparison.looking import look_at
 from tracekit.errors import TracekitError
-from tracekit.reading.reports import (
-    Destination,
-    command_to_repeat,
-    identity_of_report_on,
-    report_of_run,
-    reports_of,
-)
+from tracekit.reading.reports import Destination, identity_of_report_on, report_of_run, reports_of
 from tracekit.reading.sides import compare_forms, load_side
 from tracekit.reading.traces import Reading
-from tracekit.report.composition.detail import analysis_text, comparison_text
+from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.contract import analysis_json, comparison_json
-from tracekit.report.terminal import shown
 from tracekit.shell import joined
 from tracekit.statements.noted import AdviceFailed, NoAdvice
 
@@ -61,9 +54,8 @@ def report_run(
 def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail, *, force: bool) -> str:
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
-    open_it, repeat = joined(("tracekit", "open", str(folder))), command_to_repeat(folder, run)
-    summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
-    publish(report_of_run(folder, run, comparison), there, summary, console)
+    timeline = f"Timeline: {joined(('tracekit', 'open', str(folder)))}"
+    publish(report_of_run(folder, run, comparison), there, console, detail, timeline)
     for noted in run.noted:
         if isinstance(noted, NoAdvice | AdviceFailed):
             say(console, noted.long())
@@ -77,5 +69,6 @@ def _report_form(folder: Path, run: Run, console: Console, detail: Detail) -> st
     taken = folder != TRACES / folder.name or form.name != "eager"
     out = ("--out", str(folder.with_name(f"{folder.name}-compared"))) if taken else ()
     commands = (f"Run {folder}", f"Compare: {profile_command(run.settings, more=out)}")
-    console.print(shown(analysis_text(single, None, commands, detail, width=console.width)), crop=False)
+    report = report_of_run(folder, run, single) if detail == "all" else None
+    show(side_overview(single), report, None, console, detail, *commands)
     return analysis_json(single)

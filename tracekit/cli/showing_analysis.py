@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.cli.output import check_output_path, console_beside, say, write_json
-from tracekit.cli.publishing import commands_of_page, destination
+from tracekit.cli.publishing import commands_of_page, destination, show
 from tracekit.comparison.looking import look_at
 from tracekit.errors import TracekitError
 from tracekit.reading.reports import identity_of_report, write_report
 from tracekit.reading.sides import interrupted_run, is_run_folder, load_side, of_rank, raise_if_damaged
 from tracekit.reading.single_run import look_at_run
 from tracekit.reading.traces import Reading, parse_steps
-from tracekit.report.composition.detail import analysis_text
+from tracekit.report.composition.overview_side import MOST_KERNELS, side_overview
 from tracekit.report.contract import analysis_json
 from tracekit.report.terminal import shown
 from tracekit.report.words.not_compiled import because
@@ -51,7 +51,7 @@ def show_analysis(
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:
-        from tracekit.report.composition.summaries import interrupted_summary
+        from tracekit.report.composition.interrupted import interrupted_summary
 
         console.print(shown(interrupted_summary(interrupted)))
         if not any(each.recordings for each in interrupted.forms) and json_path is None:
@@ -69,13 +69,15 @@ def show_analysis(
         look_at_run(Path(trace), run, reading, form) if run else look_at(load_side(trace, form=form, reading=reading))
     )
     side = single.side
-    if there is not None:
+    report = None
+    if there is not None or detail == "all":
         from tracekit.report.composition.reports import side_report
 
-        write_report(side_report(single, run, commands_of_page(run)), there)
-    page = there.page if there else None
-    figures = replace(single, nothing_compiled=None)
-    console.print(shown(analysis_text(figures, page, detail=detail, top=top, width=console.width)), crop=False)
+        report = side_report(single, run, commands_of_page(run) if there else None)
+        if there is not None:
+            write_report(report, there)
+    overview = side_overview(replace(single, nothing_compiled=None), top or MOST_KERNELS)
+    show(overview, report, there.page if there else None, console, detail)
     if single.nothing_compiled is not None:
         more = joined(("tracekit", "compare", trace))
         say(console, f"no compiled variant: {because(single.nothing_compiled.reasons)}; details: {more}")

@@ -30,9 +30,8 @@ from tracekit.reading.pairs import (
 from tracekit.reading.reports import command_to_repeat, identity_of_report, identity_of_report_on, identity_of_run
 from tracekit.reading.sides import interrupted_run, of_rank, raise_if_damaged, run_without_compiled
 from tracekit.reading.traces import Reading, parse_steps
-from tracekit.report.composition.detail import comparison_text, comparisons_text
+from tracekit.report.composition.interrupted import interrupted_summary
 from tracekit.report.composition.reports import comparison_report, comparisons_report
-from tracekit.report.composition.summaries import interrupted_summary
 from tracekit.report.contract import analysis_json, comparison_json, comparisons_json
 from tracekit.report.terminal import shown
 from tracekit.shell import joined
@@ -114,9 +113,8 @@ def show_comparison(
     places = ([a, b] if b else [a]) if together else [comparison.b.path]
     repeat = command_to_repeat(Path(a), pair.run) if pair.run else ""
     open_it = joined(("tracekit", "open", *places))
-    summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
     report = comparison_report(comparison, pair.run, commands_of_page(pair.run), repeat)
-    publish(report, there, summary, console)
+    publish(report, there, console, detail, f"Timeline: {open_it}")
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(comparison.a, comparison.b, strict=strict)
     if comparison.gate is not None:
@@ -164,7 +162,7 @@ def compare_several(
     comparisons = load_comparisons(places, reading)
     # The run to look at next: the fastest one's, else the first.
     best = comparisons.paths[comparisons.leader or 0]
-    summary = comparisons_text(comparisons, there.page, joined(("tracekit", "compare", best)), detail)
-    publish(comparisons_report(comparisons, command_line()), there, summary, console_beside(json_path))
+    look_at = joined(("tracekit", "compare", best))
+    publish(comparisons_report(comparisons, command_line()), there, console_beside(json_path), detail, look_at)
     write_json(comparisons_json(comparisons), json_path)
     raise_if_damaged(*comparisons.sides, strict=strict)

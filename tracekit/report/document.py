@@ -495,14 +495,12 @@ class Line(Struct, frozen=True):
     unbroken: bool = False
 
 
-class GroupedTable(Struct, frozen=True):
-    """Rows of the terminal under the names of what they are of; a column that is `parted` may take two lines."""
+class Markdown(Struct, frozen=True):
+    """What a report's twin says, for the terminal."""
 
-    columns: tuple[str, ...]
-    groups: tuple[tuple[str, tuple[tuple[tuple[str, str], ...], ...]], ...]
-    parted: int
+    text: str
 
 
 #: What the terminal shows, from top to bottom.
 BLANK = Line("")
-Summary = tuple[Line | Table | GroupedTable | Commands, ...]
+Summary = tuple[Line | Table | Markdown, ...]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import duration
@@ -33,8 +34,8 @@ LONGEST_CODE = 4000
 #: So many findings, the gravest, find room before tables of figures.
 FIRST_FINDINGS = 8
 
-#: Characters of the longest bar, and of the label beside one.
-BAR, LONGEST_LABEL = 16, 44
+#: Characters of an account's longest bar; of a chart's, and of the label beside one, so that a line takes 80.
+BAR, CHART_BAR, LONGEST_LABEL = 16, 12, 42
 
 #: Characters of a stacked bar's longest one, and of its segments in turn.
 LONGEST_STACK, SHADES = 40, "\N{FULL BLOCK}\N{DARK SHADE}\N{MEDIUM SHADE}\N{LIGHT SHADE}\N{MIDDLE DOT}"
@@ -47,16 +48,28 @@ REFERENCE = re.compile(r"@(?=\w)|#(?=\d)|GH-(?=\d)", re.IGNORECASE)
 
 
 class Piece(Struct, frozen=True):
-    """A piece of the text that is left out by itself where there is no room. `text` is markdown, `title` is not."""
+    """A piece of the text that is left out by itself where there is no room. `text` is markdown, `title` is not. A
+    `folded` one has its title above it, and is opened by who wants it."""
 
     title: str
     text: str
     rank: int
+    folded: bool = False
 
 
 def markdown_of(report: doc.Report) -> str:
     """At most 65,535 characters. What does not fit is left out, the least telling first, and the text says so."""
-    return bounded(_pieces(report))
+    return bounded((*_overview(report.title, report.overview), *_pieces(report)))
+
+
+def details_of(report: doc.Report) -> str:
+    """All that is below the overview, nothing folded and nothing left out."""
+    texts = (
+        each if isinstance(each, str) else f"### {escaped(each.title)}\n\n{each.text}\n\n" if each.folded else each.text
+        for each in _pieces(report)
+    )
+    # What indents a name is kept in a table's cell where it begins with an entity.
+    return "".join(texts).replace("\n| \N{NO-BREAK SPACE}", "\n| &nbsp;")
 
 
 def bounded(pieces: Iterable[str | Piece]) -> str:
@@ -65,7 +78,7 @@ def bounded(pieces: Iterable[str | Piece]) -> str:
     Bare words come first: where these alone do not fit, the text ends before what is too long. Then as many of the
     others as there is room for, by rank, the earlier ones before the later. What was left out is said.
     """
-    every = tuple(pieces)
+    every = tuple(each if isinstance(each, str) else _folded(each) for each in pieces)
     room, whole = LONGEST - RESERVE, True
     kept = set[int]()
     for at, piece in enumerate(every):
@@ -91,8 +104,16 @@ def bounded(pieces: Iterable[str | Piece]) -> str:
     return text + (sentence if len(sentence) < RESERVE - MARK else f"\n{THE_REST}\n")
 
 
+def _folded(piece: Piece) -> Piece:
+    if not piece.folded:
+        return piece
+    # Between the blank lines GitHub reads markdown; the title's line is HTML.
+    summary = unlinked(html.escape(printable(piece.title), quote=False))
+    return replace(piece, text=f"<details><summary>{summary}</summary>\n\n{piece.text}\n\n</details>\n\n")
+
+
 def _pieces(report: doc.Report) -> Iterator[str | Piece]:
-    yield from _overview(report.title, report.overview)
+    """What is below the overview."""
     parts = [part for section in report.sections for part in section.parts if not part.page_only]
     for part in parts:
         if part.rank == doc.FIRST:
@@ -195,9 +216,7 @@ def _headed(title: str, text: str, rank: int) -> Piece:
 
 
 def _detail(title: str, text: str, rank: int = doc.DETAILS) -> Piece:
-    # Between the blank lines GitHub reads markdown; the title's line is HTML.
-    summary = unlinked(html.escape(printable(title), quote=False))
-    return Piece(title, f"<details><summary>{summary}</summary>\n\n{text.strip()}\n\n</details>\n\n", rank)
+    return Piece(title, text.strip(), rank, folded=True)
 
 
 def _text(block: doc.Block) -> str:
@@ -285,15 +304,15 @@ def _without_colours(heat: doc.HeatMap) -> doc.Table:
 
 
 def bars(rows: Sequence[tuple[str, str, float]]) -> str:
-    """A line for each label, figure and value: the longest bar is 16 characters, in steps of half of one, to the left
+    """A line for each label, figure and value: the longest bar is 12 characters, in steps of half of one, to the left
     of the zero line where the value is less than 0."""
     labels = [clipped_within(printable(label), LONGEST_LABEL) for label, _, _ in rows]
     beside, before = max(map(len, labels)), max(len(figure) for _, figure, _ in rows)
     longest = max(abs(value) for _, _, value in rows) or 1.0
     lines = []
     for label, (_, figure, value) in zip(labels, rows, strict=True):
-        whole, half = divmod(round(abs(value) / longest * 2 * BAR), 2)
-        left = ("\N{RIGHT HALF BLOCK}" * half + "\N{FULL BLOCK}" * whole if value < 0 else "").rjust(BAR)
+        whole, half = divmod(round(abs(value) / longest * 2 * CHART_BAR), 2)
+        left = ("\N{RIGHT HALF BLOCK}" * half + "\N{FULL BLOCK}" * whole if value < 0 else "").rjust(CHART_BAR)
         right = "\N{FULL BLOCK}" * whole + "\N{LEFT HALF BLOCK}" * half if value > 0 else ""
         lines.append(f"{label:<{beside}}  {figure:>{before}}  {left}\N{BOX DRAWINGS LIGHT VERTICAL}{right}")
     return "\n".join(lines)

@@ -12,12 +12,7 @@ from rich.text import Text
 from tracekit.console import recording_console
 from tracekit.names import clipped_within, printable
 from tracekit.printing import printable_lines
-from tracekit.report.document import Cell, Commands, GroupedTable, Line, Name, Styled, Summary, Table
-
-#: Characters of a line before a command is continued on the next.
-COMMAND_WIDTH = 72
-#: Rows below a name are so far to its right.
-INDENT = 2
+from tracekit.report.document import Cell, Line, Markdown, Name, Styled, Summary, Table
 
 ELEMENT = '<pre style="line-height: 1.4; overflow-x: auto; white-space: pre">{code}</pre>'
 
@@ -47,19 +42,11 @@ def shown(summary: Summary) -> RenderableType:
                     table.add_row(*map(_cell, row))
                 drawn += [Text(printable(part.caption), style="bold"), table] if part.caption else [table]
                 drawn += [Text(printable_lines(part.note), style="dim")] if part.note else []
-            case GroupedTable():
-                # The columns of all groups stand in one line, and each name has the whole line. A heading may take two
-                # lines, a figure not.
-                every = [row for _, rows in part.groups for row in rows]
-                widths = [
-                    max(*map(len, head.split("\n")), *(len(row[at][0]) for row in every))
-                    for at, head in enumerate(part.columns)
-                ]
-                drawn.append(_rows(part, widths, (), heads=True))
-                for name, rows in part.groups:
-                    drawn += [Text(printable(name), "bold"), _rows(part, widths, rows)]
-            case Commands():
-                drawn.append(_command(part.text))
+            case Markdown():
+                # The first screen is not to wait for it.
+                from tracekit.report.terminal_markdown import TerminalMarkdown
+
+                drawn.append(TerminalMarkdown(part.text))
     return Group(*drawn)
 
 
@@ -97,34 +84,6 @@ def _cell(cell: Cell) -> Text:
     text = printable(cell.short if isinstance(cell, Name) else cell)
     # Justifying to the right would drop the blanks at its end.
     return Text(text, justify="left" if text.endswith(" ") else None)
-
-
-def _rows(
-    table: GroupedTable, widths: list[int], rows: tuple[tuple[tuple[str, str], ...], ...], *, heads: bool = False
-) -> RichTable:
-    """Where the terminal is narrow, the first column and the parted one take two lines; no other figure is parted."""
-    drawn = RichTable(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=heads, header_style="dim")
-    first = INDENT + widths[0]
-    # Columns with a width of their own never give way; these are as wide as their text.
-    head, *figure_heads = map(printable_lines, table.columns)
-    drawn.add_column((" " * INDENT + head).ljust(first), overflow="fold")
-    for at, (head, width) in enumerate(zip(figure_heads, widths[1:], strict=True), 1):
-        if at == table.parted:
-            drawn.add_column(" " * (width - len(head.split("\n")[0])) + head, justify="right", overflow="fold")
-        else:
-            drawn.add_column(head, justify="right", width=width, no_wrap=True)
-    for (name, _), *cells in rows:
-        figures = [Text(printable(text), style) for text, style in cells]
-        parted = figures[table.parted - 1]
-        parted.pad_left(widths[table.parted] - parted.cell_len)
-        drawn.add_row(Text((" " * INDENT + printable(name)).ljust(first)), *figures)
-    return drawn
-
-
-def _command(text: str) -> Text:
-    """Long commands are continued with backslashes, so that they can be copied."""
-    lines = command_lines(text, COMMAND_WIDTH) if "tracekit " in text else [printable(text)]
-    return Text("  " + "\n    ".join(lines), "cyan", no_wrap=True, overflow="ignore")
 
 
 def command_lines(text: str, width: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""An overview as lines of the terminal, thirty at 100 columns."""
+"""A report in the terminal: its verdict, its overview in thirty lines at 100 columns, or all of it."""
 
 import textwrap
 from collections.abc import Iterator
@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from tracekit.names import clipped, clipped_within
 from tracekit.numbers import counted
+from tracekit.report import document as doc
 from tracekit.report.accounts import NO_DIGIT, ShownRow, shown_account
 from tracekit.report.advised import advised
 from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview, Styled, Summary, Table, columns
-from tracekit.report.terminal import command_lines, height
+from tracekit.report.terminal import as_html, command_lines, height
 from tracekit.report.words.short import SHORTER
 
 #: How much is shown: the verdict, thirty lines, or these and everything else.
@@ -36,15 +37,30 @@ MARK_STYLES = {"ok": "green", "!!": "bold red", "more": "yellow"}
 
 
 def shown_overview(
-    overview: Overview, all_else: Summary, page: Path | None, more: tuple[str, ...], detail: Detail, width: int
+    overview: Overview,
+    report: doc.Report | None,
+    page: Path | None,
+    more: tuple[str, ...] = (),
+    detail: Detail = "brief",
+    width: int = WIDTH,
 ) -> Summary:
+    """`report` has everything else, and may be None where that is not shown; `page` is where it lies, None where it was
+    not written, `more` is said after that, `width` is the terminal's."""
     places = (*((f"Report {page}",) if page else ()), *more)
     if detail == "verdict":
         left_out = (_note(overview.left_out),) if overview.left_out else ()
         return *verdict_lines(overview, width), *left_out, *last_lines(*places[:1] if page else (), width=width)
-    if detail == "brief":
+    if detail == "brief" or report is None:
         return overview_lines(overview, places, width)
-    return *every_line(overview, None, width), BLANK, *all_else, BLANK, *last_lines(*places, width=width)
+    from tracekit.report.markdown import details_of
+
+    all_else = doc.Markdown(details_of(report))
+    return *every_line(overview, None, width), BLANK, all_else, BLANK, *last_lines(*places, width=width)
+
+
+def overview_html(overview: Overview) -> str:
+    """The thirty lines as an element of HTML, for a notebook."""
+    return as_html(overview_lines(overview, None), WIDTH)
 
 
 def verdict_lines(overview: Overview, width: int = WIDTH) -> tuple[Line, ...]:

@@ -10,12 +10,12 @@ from tests.report.showing import printed
 from tracekit.ranks.job_figures import Ranks
 from tracekit.ranks.report.as_json import ranks_json
 from tracekit.ranks.report.fleet import MOST_COLUMNS, step_map
-from tracekit.ranks.report.overview import ranks_text
+from tracekit.ranks.report.overview import ranks_overview
 from tracekit.ranks.report.ranks_page import ranks_report
 from tracekit.ranks.statements.words import ranges
 from tracekit.report.page import page_of
 from tracekit.report.schemas import schema
-from tracekit.report.thirty_lines import MOST_LINES
+from tracekit.report.thirty_lines import MOST_LINES, shown_overview
 
 MOST_BYTES = 2_000_000
 
@@ -34,7 +34,7 @@ def enlarged(ranks: Ranks, times: int) -> Ranks:
 def test_a_fleet_takes_thirty_lines_whatever_is_slow() -> None:
     unknown = replace(told(), groups=tuple(replace(each, excess=None) for each in told().groups))
     for each in (told("planted"), told(), enlarged(told("planted"), 40), unknown):
-        assert len(printed(ranks_text(each, None, (), "brief", 100), 100).splitlines()) <= MOST_LINES
+        assert len(printed(shown_overview(ranks_overview(each), None, None), 100).splitlines()) <= MOST_LINES
 
 
 def test_the_page_of_a_large_world_is_below_two_megabytes() -> None:

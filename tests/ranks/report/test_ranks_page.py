@@ -19,7 +19,7 @@ from tracekit.numbers import MISSING, duration
 from tracekit.ranks.job_figures import Ranks, WaitedFor
 from tracekit.ranks.joining import match_ranks, tell_ranks
 from tracekit.ranks.report.explorers import MOST_PERCENT, matrix, rank_explorer, span_bars, worst_explorer
-from tracekit.ranks.report.overview import ranks_overview, ranks_text
+from tracekit.ranks.report.overview import ranks_overview
 from tracekit.ranks.report.ranks_page import ranks_report
 from tracekit.ranks.report.tables import UNMATCHED, account_table, foremost, unmatched_us
 from tracekit.ranks.report.words import PARTS
@@ -29,7 +29,7 @@ from tracekit.report.document import Explorer, HeatMap, Timelines
 from tracekit.report.markdown import LONGEST, markdown_of, stacked
 from tracekit.report.page import page_of
 from tracekit.report.sections.call import CALL_PARTS
-from tracekit.report.thirty_lines import MOST_LINES
+from tracekit.report.thirty_lines import MOST_LINES, shown_overview
 from tracekit.shell import split
 
 from ...browser import opened, settle
@@ -111,7 +111,7 @@ def test_sixty_four_ranks_are_a_small_page_and_a_short_summary() -> None:
     (timelines,) = (block for block in report.drawn() if isinstance(block, Timelines))
     assert {len(each["sides"]) for each in timelines.data["recordings"]} == {64}
     assert len(timelines.choices) == len(timelines.data["recordings"]) == len(timelines.recordings)
-    assert len(printed(ranks_text(told, Path("page.html"), (), "brief", 100), 100).splitlines()) <= MOST_LINES
+    assert len(printed(shown_overview(ranks_overview(told), None, Path("page.html")), 100).splitlines()) <= MOST_LINES
 
 
 def test_bars_are_packed_as_counted_and_each_recording_names_its_collective() -> None:
@@ -249,21 +249,21 @@ def test_where_clocks_are_unknown_no_rank_is_named() -> None:
     assert told.ranks[0].exposed_waiting_us == pytest.approx(6 * 200)
     # Waiting is a lower bound there.
     assert "at most" not in ranks_overview(told).headline
-    lines = printed(ranks_text(told, None, (), "brief", 100), 100).splitlines()
+    lines = printed(shown_overview(ranks_overview(told), None, None), 100).splitlines()
     # Neither by how much somebody was late nor who.
     assert [line.count(MISSING) for line in lines if "all_reduce" in line] == [2]
 
 
 def test_the_verdict_alone_says_which_ranks_and_recordings_it_lacks() -> None:
     told = job(8)
-    lines = printed(ranks_text(told, None, (), "verdict", 100), 100).splitlines()
+    lines = printed(shown_overview(ranks_overview(told), None, None, detail="verdict"), 100).splitlines()
     notes = (
         statements.Unreadable(reason="it is empty"),
         statements.Foreign("a.json", rank=1),
         statements.OtherJob("b.json", rank=2, size=4, usual_size=8),
     )
     few = replace(told, world=replace(told.world, recorded=(0, 1, 2), missing=(3, 4, 5, 6, 7)), notes=notes)
-    *verdict, lacking = printed(ranks_text(few, None, (), "verdict", 100), 100).splitlines()
+    *verdict, lacking = printed(shown_overview(ranks_overview(few), None, None, detail="verdict"), 100).splitlines()
     assert verdict == lines
     assert re.findall(r"\d+", lacking) == ["3", "8", "1", "2"]
 

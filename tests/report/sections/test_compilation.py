@@ -8,12 +8,12 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.report.charts import phase_chart
 from tracekit.report.sections.compilation import (
     break_table,
-    compilation_sentences,
     compilation_table,
     compilation_tables,
     recompile_table,
 )
 from tracekit.report.sides import both_sides, with_letters
+from tracekit.statements.noted import CompileLogUnreadable
 
 REGIONS = facts.CompiledRegions(
     (facts.RegionTime("0/0", 4, 500.0, 80.0),), 6, 4, 20.0, 10.0, 1063.5, 1418.0, 0.0, 40, 46
@@ -112,11 +112,9 @@ def test_phases_are_drawn_in_seconds_of_the_side_that_was_compiled_alone():
     assert phase_chart(with_letters(make_side("eager", form=make_form("eager")), told_side(None))) is None
 
 
-def test_the_terminal_has_one_sentence():
-    (sentence,) = compilation_sentences(told_side())
-    assert sentence.startswith("compiled: ")
-    assert all(figure in sentence for figure in ("75 %", "3 graph calls per call", "10.0 µs", "5.00 µs"))
-    assert compilation_sentences(told_side(None, None)) == ()
+def test_what_torch_s_log_did_not_tell_is_noted_below_the_figures():
+    noted = CompileLogUnreadable("OSError")
+    assert noted.long() in compilation_table(told_side(replace(TOLD, noted=(noted,))), "A").note
 
 
 def test_a_reached_recompile_limit_has_a_line_of_its_own():

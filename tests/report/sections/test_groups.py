@@ -14,7 +14,7 @@ from tracekit.model.waterfall import Waterfall, WaterfallPart
 from tracekit.numbers import duration_change
 from tracekit.report.sections import groups as section
 from tracekit.report.sections import headline, kernel_code
-from tracekit.report.sections.groups import _group_row, clipped_before, distinct_places, every_group, group_place
+from tracekit.report.sections.groups import _group_row, distinct_places, every_group, group_place
 from tracekit.report.sections.headline import part_labels
 from tracekit.report.sections.kernels import bytes_of
 from tracekit.statements.evidence import OtherOperator
@@ -141,15 +141,6 @@ def test_a_group_is_placed_by_its_innermost_modules_else_by_its_line():
     assert group_place(at()) == ""
     # A module whose name begins like another's is not inside it.
     assert group_place(at("blocks.*.norm1", "blocks.*.norm1_context")) == "blocks.*.norm1, .norm1_context"
-
-
-def test_groups_of_one_label_and_place_are_told_apart_by_sizes_and_then_by_number():
-    groups = [at("norm", sizes="4x8"), at("norm", sizes="4x16"), at("norm", sizes="4x16"), at("act", sizes="4x8")]
-    assert distinct_places(groups) == ("norm · 4x8", "norm · 4x16 · 1 of 2 alike", "norm · 4x16 · 2 of 2 alike", "act")
-    assert distinct_places([at(), replace(at(), label="other")]) == ("", "")
-    # Long places lose their beginning.
-    assert clipped_before("transformer.blocks.*.norm", 12) == "…ocks.*.norm"
-    assert clipped_before("norm", 12) == "norm"
 
 
 def of_parts(*groups: KernelGroup) -> Comparison:

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 from tests.report.conftest import timed_comparison
-from tests.report.showing import comparison_markdown, comparison_page, rows_of, told_in_full
+from tests.report.showing import comparison_markdown, comparison_page, rows_of, terminal_text
 from tests.sides import ORDER, make_pair, make_run, scaled
 
 from tracekit.comparison.comparing import compare
@@ -73,7 +73,7 @@ def test_the_answer_stands_in_every_report():
     told = comparison_overview(comparison).checks[0]
     assert told.mark == "ok" and "error 0.01 vs float32, eager 0.011, tolerance 0.037" in told.text
     assert comparison_page(comparison, make_run()).count(told.text.replace("'", "&#39;")) == 1
-    assert told.text in told_in_full(comparison, 100)
+    assert told.text in terminal_text(comparison)
     # Outputs that differ are a finding of the page.
     page = comparison_page(checked_comparison(0.5), make_run())
     assert "compiled outputs differ from eager" in page and "Outputs differ by more than rounding" in page
@@ -116,14 +116,12 @@ def test_what_makes_the_verdict_mislead_stands_before_every_figure():
     grave, other = Throttled("power", 0.97, ["eager", "compiled"]), NotTimed()
     told = "eager and compiled: GPU throttled, power limit active 97 % of the time."
     comparison = replace(checked_comparison(), notes=(other, grave))
-    text = " ".join(told_in_full(comparison).split())
-    assert text.count(told) == 1 and text.index(told) < text.index("Figures, per")
-    assert "note: Not both sides have unprofiled times" in text
+    terminal = " ".join(terminal_text(comparison, "all").split())
     page, markdown = comparison_page(comparison, make_run()), comparison_markdown(comparison)
     (short,) = (each for each in comparison_overview(comparison).notes if "97 %" in each)
-    for report, figures in ((page, "Where a call goes"), (markdown, "Where a call goes")):
+    for report in (page, markdown, terminal):
         assert report.count(told) == report.count(short) == 1
-        assert report.index(short) < report.index(figures) < report.index(told)
+        assert report.index(short) < report.index("Where a call goes") < report.index(told)
 
 
 def test_what_nobody_looked_at_makes_no_table():

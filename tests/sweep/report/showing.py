@@ -2,13 +2,15 @@
 
 from tests.report.showing import PAGE, printed, texts
 
+from tracekit.report.thirty_lines import Detail, shown_overview
 from tracekit.sweep.figures import Sweep
-from tracekit.sweep.report.details import sweep_text
+from tracekit.sweep.report.overview import sweep_overview
 from tracekit.sweep.report.sections import sweep_report
 
 sweep_page, sweep_markdown = texts(sweep_report)
 
 
-def sweep_in_full(sweep: Sweep, width: int = 80) -> str:
-    """What a terminal shows that is asked for all."""
-    return printed(sweep_text(sweep, PAGE, "all", width), width)
+def sweep_terminal(sweep: Sweep, detail: Detail, width: int, *, crop: bool = True) -> str:
+    """What a terminal of that width shows."""
+    summary = shown_overview(sweep_overview(sweep), sweep_report(sweep), PAGE, (), detail, width)
+    return printed(summary, width, crop=crop)

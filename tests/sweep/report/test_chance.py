@@ -61,8 +61,7 @@ def test_the_mark_stands_after_the_speed_up_everywhere_and_is_explained() -> Non
         ("3.00×", "faster", "< 0.1 %"),
     ]
     assert published.rows[0][-1] == "1.10× (1.100 to 1.100), inconclusive"
-    terminal = rendered(sweep)
-    assert re.findall(r"\d×~? \(\d\.\d+ to", terminal) == ["0×~ (1.100 to", "0× (3.000 to"]
+    assert {*re.findall(r"\d×~? \(\d\.\d+ to", rendered(sweep))} >= {"0×~ (1.100 to", "0× (3.000 to"}
     assert all(CHANCE_NOTE in text for text in everywhere(sweep))
     told = [(cell["result"], cell["verdict"] and cell["verdict"]["result"]) for cell in cells_in_json(sweep)]
     assert told == [(None, None), ("inconclusive", "faster"), ("faster", "faster")]

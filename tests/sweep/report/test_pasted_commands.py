@@ -5,8 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.fuzzing import fuzzed
-from tests.report.showing import PAGE, printed
 from tests.shells import BASH
+from tests.sweep.report.showing import sweep_terminal
 from tests.sweep.sweeps import compiled_cell, eager_cell, make_result
 
 from tracekit import shell
@@ -14,7 +14,6 @@ from tracekit.comparison import commands
 from tracekit.model.run import Settings
 from tracekit.sweep.reading import cell_figures
 from tracekit.sweep.reading.works import read_sweep
-from tracekit.sweep.report.details import sweep_text
 from tracekit.sweep.report.sections import sweep_report
 
 from ...report.test_pasted_commands import BREAKING, FREE, Suggested, assert_pasted_as_meant
@@ -30,7 +29,7 @@ def of_sweep(settings: Settings, odd: str) -> Suggested:
     sweep = read_sweep("sweep", None, found, None, 1000)
     best = [each.candidates[0].command for work in sweep.works for each in work.best if each.clear]
     resumed = shell.joined(["tracekit", "sweep", "--resume", odd])
-    text = printed(sweep_text(sweep, PAGE, "all", 60), 60, crop=False)
+    text = sweep_terminal(sweep, "all", 60, crop=False)
     return Suggested(sweep_report(sweep, resumed), [*best, resumed], best, text)
 
 

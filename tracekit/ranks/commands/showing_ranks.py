@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tracekit.cli.output import check_output_path, console_beside, write_json
-from tracekit.cli.publishing import destination
+from tracekit.cli.publishing import destination, show
 from tracekit.errors import TracekitError
 from tracekit.ranks.reading.loading import RanksReading
 from tracekit.ranks.reading.recordings import find_recordings, with_operators
 from tracekit.ranks.reading.telling import tell_recordings
-from tracekit.ranks.report.overview import ranks_text
+from tracekit.ranks.report.overview import ranks_overview
 from tracekit.ranks.statements.notes import WithOperators
 from tracekit.reading.reports import identity_of_report, write_report
 from tracekit.reading.traces import parse_steps
-from tracekit.report.terminal import shown
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName
@@ -54,12 +53,14 @@ def show_ranks(
 
     if with_operators(places, form):
         told = replace(told, notes=(*told.notes, WithOperators()))
-    if there is not None:
+    report = None
+    if there is not None or detail == "all":
         from tracekit.ranks.report.ranks_page import ranks_report
 
-        write_report(ranks_report(told), there)
-    page = there.page if there else None
-    console.print(shown(ranks_text(told, page, (), detail, console.width)), crop=False)
+        report = ranks_report(told)
+        if there is not None:
+            write_report(report, there)
+    show(ranks_overview(told), report, there.page if there else None, console, detail)
     if json_path is not None:
         # What it needs takes as long to load as eight small traces to read.
         from tracekit.ranks.report.as_json import ranks_json

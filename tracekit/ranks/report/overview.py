@@ -1,9 +1,6 @@
 """Many ranks in thirty lines."""
 
 from collections.abc import Iterator
-from pathlib import Path
-
-from msgspec.structs import replace
 
 from tracekit.numbers import counted, duration, percent
 from tracekit.ranks.job_figures import Ranks, RankUse
@@ -14,8 +11,7 @@ from tracekit.ranks.statements import findings as statements
 from tracekit.ranks.statements.notes import NoCollectives
 from tracekit.ranks.statements.words import cost_words, per_step, remedy
 from tracekit.report import document as doc
-from tracekit.report.document import Line, Overview, Summary
-from tracekit.report.thirty_lines import Detail, shown_overview
+from tracekit.report.document import Overview
 from tracekit.shell import quoted
 
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
@@ -152,23 +148,3 @@ def _remedy(cause: str, rank: int, waiter: int, paths: dict[int, str], gain: str
 
 def saved_words(us: float | None) -> str:
     return f"up to {duration(us)} (est.)" if us else ""
-
-
-def ranks_text(told: Ranks, page: Path | None, more: tuple[str, ...], detail: Detail, width: int) -> Summary:
-    """Thirty lines, or the verdict, or all there is."""
-    tables: Summary = ()
-    if detail == "all":
-        found = tuple(Line(f"{each.title()}. {each.long()}") for each in told.findings)
-        listed = (
-            sections.matrix_table(told),
-            sections.worst_table(told),
-            sections.matching_table(told),
-            sections.idle_table(told),
-            sections.uneven_table(told),
-            sections.unmatched_table(told),
-        )
-        tables = (*found, *(part for table in listed if table for part in (doc.BLANK, table)))
-    overview = ranks_overview(told)
-    # In full the findings are told with their evidence.
-    overview = replace(overview, checks=()) if detail == "all" else overview
-    return shown_overview(overview, tables, page, more, detail, width)

@@ -191,21 +191,6 @@ def collective_name(each: CollectiveUse) -> str:
     return f"{each.name}{f' {words.DTYPES.get(each.dtype, each.dtype)}' if each.dtype else ''}"
 
 
-def matrix_table(told: Ranks) -> Table | None:
-    """The same in figures alone."""
-    found = matrix_of(told, MOST_WAITERS, MOST_LATES)
-    if found is None:
-        return None
-    lates, lines = found
-    # One unit, or columns of nine ranks would not stand beside each other.
-    unit, scale, decimals = scale_of(max(us for _, cells, _ in lines for us in cells))
-    rows = tuple(
-        (name, *(f"{us / scale:,.{decimals}f}" if us else MISSING for us in cells), f"{whole / scale:,.{decimals}f}")
-        for name, cells, whole in lines
-    )
-    return Table(f"Who waits for whom, {unit}", columns("waits", figures=(*lates, "all")), rows)
-
-
 def matrix_of(told: Ranks, rows: int, heads: int) -> tuple[list[str], list[tuple[str, list[float], float]]] | None:
     """Names of columns; of each row its name, the means of what it is of, and their sum."""
     cells = {(each.rank, each.late): each.us for each in told.waits}
@@ -240,24 +225,6 @@ def matrix_of(told: Ranks, rows: int, heads: int) -> tuple[list[str], list[tuple
 
 def last_words(each: OneCollective) -> str:
     return MISSING if each.last_rank is None else f"rank {each.last_rank}"
-
-
-def worst_table(told: Ranks, most: int = 10) -> Table | None:
-    """The same as a table."""
-    rows = (
-        (
-            f"{each.number:,}: {collective_name(each)}",
-            duration(each.start_us),
-            size(each.bytes),
-            duration(each.arrival_spread_us),
-            duration(sum(one.us for one in each.waiting_us)),
-            last_words(each),
-            *late_because(told, each),
-        )
-        for each in told.worst[:most]
-    )
-    heads = columns("collective", figures=("begins at", "bytes", words.LATE_BY, "waiting"))
-    return filled_table("Worst collectives", (*heads, *columns(words.CAME_LAST, *because_heads(told))), rows)
 
 
 def because_heads(told: Ranks) -> tuple[str, ...]:

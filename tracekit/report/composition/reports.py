@@ -117,7 +117,8 @@ def comparison_report(
 
 def comparisons_report(compared: Comparisons, command: str | None = None) -> doc.Report:
     """Several ways to compile, a column a form."""
-    sides, on_runs = with_letters(*compared.sides), several.notes_of_runs(compared)
+    sides = with_letters(*compared.sides)
+    on_runs, grave = several.notes_of_runs(compared), several.notes_of_runs(compared, grave=True)
     drawn = timelines_by_name(sides)
     falls: list[doc.Part | doc.Block | None] = []
     findings: list[doc.Part | doc.Block | None] = []
@@ -158,7 +159,7 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             _method(how_measured(compared.comparisons[0], None), TIMELINES_BY_NAME if drawn else None),
             timing_table(sides),
         ),
-        notes_section(None, (*several.notes_of_runs(compared, grave=True), *note_sentences(compared.notes), *on_runs)),
+        notes_section(None, (*grave, *note_sentences(compared.notes), *several.shortest_calls(compared), *on_runs)),
         shared.command_section(command),
     )
     title = several.headline(compared)

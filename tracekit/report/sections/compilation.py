@@ -28,7 +28,9 @@ REGIONS_NOTE = "Host times are profiled, so overstated. GPU time counts for comp
 def compilation_table(side: Side, letter: str) -> Table | None:
     """What was compiled and how much of the step it does; None for a side without compiled code."""
     caption, heads = f"Compilation of {side_name(letter, side)}", columns("Figure", figures=("",))
-    return filled_table(caption, heads, (*_run_rows(side), *_region_rows(side)), REGIONS_NOTE if _regions(side) else "")
+    noted = [f"{each.long()}." for each in side.diagnostics.noted] if side.diagnostics else []
+    note = " ".join((*([REGIONS_NOTE] if _regions(side) else []), *noted))
+    return filled_table(caption, heads, (*_run_rows(side), *_region_rows(side)), note)
 
 
 def _run_rows(side: Side) -> Iterator[tuple[str, str]]:
@@ -162,19 +164,3 @@ def compilation_tables(sides: Sides) -> tuple[Table, ...]:
     makers = (compilation_table, fallback_table, recompile_table, break_table, phase_table)
     found = (maker(side, letter) for letter, side in sides for maker in makers)
     return tuple(table for table in found if table is not None)
-
-
-def compilation_sentences(side: Side) -> tuple[str, ...]:
-    """The few lines a terminal has room for."""
-    sentences = []
-    if shown := _regions(side):
-        regions, steps = shown
-        share = "" if regions.gpu_share is None else f"{percent(regions.gpu_share, 0)} of GPU time in compiled code, "
-        calls = f"{count(regions.graphs / steps)} graph call{'' if regions.graphs == steps else 's'} {scope(side)}"
-        sentences.append(
-            f"{side.label}: {share}{calls}; guards {duration(regions.guards_us / steps)}, entry"
-            f" {duration(regions.entry_us / steps)} (profiled)."
-        )
-    if side.diagnostics:
-        sentences += [f"{side.label}: {noted.long()}." for noted in side.diagnostics.noted]
-    return tuple(sentences)

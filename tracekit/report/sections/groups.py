@@ -225,8 +225,3 @@ def distinct_places(groups: Sequence[KernelGroup]) -> tuple[str, ...]:
         number = f"{seen[key]} of {alike[key]} alike" if alike[key] > 1 else ""
         told.append(DOT.join(filter(None, (key[1], number))))
     return tuple(told)
-
-
-def clipped_before(text: str, limit: int) -> str:
-    """Cut at the front: what tells modules apart is at the end of their paths."""
-    return text if len(text) <= limit else f"…{text[len(text) - limit + 1 :]}"

@@ -1,38 +1,24 @@
-"""A comparison's answer: what was demanded, why one side is faster, what holds each back, and the waterfall between
-them."""
+"""A comparison's answer: what was demanded, and the waterfall between both sides."""
 
 import math
 from collections import Counter
 
-from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, Side
+from tracekit.model.comparison import Comparison, Side
 from tracekit.model.gate import Checked
 from tracekit.model.groups import Label
 from tracekit.model.waterfall import WaterfallPart
 from tracekit.names import short_kernel_name
-from tracekit.numbers import MINUS, count, counted, duration, duration_change, duration_within, percent, size, times
+from tracekit.numbers import MINUS, count, counted, duration, duration_change, percent, size
 from tracekit.report.document import GateText, Table, columns
 from tracekit.report.sections.groups import distinct_places
 from tracekit.report.words.common import cause_words, shared_scope
-from tracekit.report.words.groups import (
-    EXPOSED,
-    WAITING_INCLUDED,
-    label_words,
-    operators_word,
-    repeats_word,
-    work_words,
-)
-from tracekit.statements.bounds import bound_because
-from tracekit.statements.evidence import work_name
+from tracekit.report.words.groups import label_words
 from tracekit.statements.reasons import reason_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 
 #: Metrics of a gate that are times.
 TIMES = ("wall", "busy", "idle", "exposed", "waiting")
-#: What the shares of the reason are called.
-SHARES = {"gpu": "kernel time", "communication": EXPOSED, "idle": "GPU idle"}
-#: A label is told whole up to so many characters, which is no limit to those that tracekit writes.
-LONGEST = 120
 #: Less than a nanosecond.
 ROUNDING_US = 1e-3
 
@@ -72,91 +58,6 @@ def _gate_figures(checked: Checked) -> str | None:
         return both
     ends = dict.fromkeys((in_terms_of_the_limit(low), in_terms_of_the_limit(high)))
     return f"{both}, {' to '.join(ends)}"
-
-
-def reason_sentence(comparison: Comparison) -> str | None:
-    """`Why: GPU idle -2.69 ms (...); kernel time +125.4 µs (...).`; None where no difference of unprofiled times was
-    established, or none of its sign was recorded."""
-    reason = comparison.reason
-    if reason is None:
-        return None
-    shares = []
-    for share in reason.shares:
-        said = f"{SHARES[share.kind]} {duration_change(share.delta_us)}"
-        named = [f"{_part_words(part)} {_part_change(part)}" for part in share.parts]
-        named += [f"the rest {duration_change(share.rest_us)}"] if share.rest_us else []
-        if share.kind == "communication" and not (comparison.job and comparison.job.exposed_parts()):
-            named = [WAITING_INCLUDED]
-        if not named and share.kind == "gpu":
-            named = [f"no kernel group accounts for {percent(NAMED_SHARE, 0)} of it"]
-        if not named and share.kind == "idle" and not all(part.has_sign for part in _idle_parts(comparison)):
-            named = ["causes not told apart"]
-        shares.append(f"{said} ({'; '.join(named)})" if named else said)
-    if reason.unexplained_us:
-        shares.append(f"unexplained {duration_change(reason.unexplained_us)}")
-    of = f" in the recorded process ({duration_change(reason.change_us)} per call)" if reason.of_one_process else ""
-    return f"Why{of}: {'; '.join(shares)}."
-
-
-def _idle_parts(comparison: Comparison) -> tuple[WaterfallPart, ...]:
-    parts = comparison.waterfall.parts if comparison.waterfall else ()
-    return tuple(part for part in parts if part.kind == "idle")
-
-
-def _part_change(part: WaterfallPart) -> str:
-    """With the digits that its ends support, where these are known."""
-    if part.low_us is None or part.high_us is None:
-        return duration_change(part.delta_us)
-    return duration_within(part.delta_us, part.low_us, part.high_us, signed=True, ends=False)
-
-
-def _part_words(part: WaterfallPart) -> str:
-    """A part in words: of a group `152x 20 kernels -> 1 Triton (...)`, or `3x another matmul kernel` where one library
-    kernel took another's place."""
-    label = part.label
-    if part.kind == "idle":
-        return cause_words(label_words(label))
-    if isinstance(label, str):
-        return short_kernel_name(label_words(label), LONGEST)
-    before = label.before
-    if before and before == label.after and before.count == 1 and before.libraries:
-        operators = f" ({operators_word(label)})" if label.operators else ""
-        work = f"another {work_name(before.libraries[0][0])} kernel{operators}"
-    else:
-        work = short_kernel_name(work_words(label), LONGEST)
-    repeats = repeats_word(label.repeats)
-    return f"{repeats}x {work}" if repeats else work
-
-
-def limit_sentences(comparison: Comparison) -> tuple[str, ...]:
-    """For each side how idle the GPU is, and what holds it back; nothing of a side without GPU figures."""
-    a, b = limit_sentence(comparison.a, comparison.a_bound), limit_sentence(comparison.b, comparison.b_bound)
-    return tuple(filter(None, (a, b)))
-
-
-def limit_sentence(side: Side, bound: Bound | None) -> str | None:
-    """`eager: GPU idle 9 % (...). Launch-bound: 59 % of the call ...`, of one side."""
-    if (idle := idle_sentence(side)) is None or bound is None:
-        return idle and f"{side.label}: {idle}."
-    kind = f"{bound.kind[:1].upper()}{bound.kind[1:]}" if bound.kind else "Bottleneck unknown"
-    return f"{side.label}: {idle}. {kind}: {bound_because(bound)}."
-
-
-def idle_sentence(side: Side) -> str | None:
-    """The idle share of the unprofiled call beside the trace's; the trace's own, said to be that, where there is no
-    other. None without GPU figures."""
-    recorded = side.recorded_idle_share
-    if recorded is None:
-        return None
-    if side.idle_share is None or side.slowdown is None:
-        because = "GPU busy longer than an unprofiled call"
-        if side.wall_us is None:
-            because = "no unprofiled times"
-        elif not side.reads_calls:
-            because = "the window is not one call on one GPU"
-        return f"GPU idle {percent(recorded, 0)}, profiled ({because})"
-    overhead = f"profiler overhead {times(side.slowdown)}"
-    return f"GPU idle {percent(side.idle_share, 0)} (profiled: {percent(recorded, 0)}, {overhead})"
 
 
 #: What the two ends go by.

@@ -70,15 +70,14 @@ def causes_present(sides: Sides) -> tuple[str, ...]:
     return (*(each for each in IDLE_CAUSES if each in present), *sorted(present.difference(IDLE_CAUSES)))
 
 
-def cause_table(sides: Sides, *, brief: bool = False) -> Table | None:
-    """Idle time by cause of every side, of two their change too; None when a side has no GPU figures. A `brief` one has
-    neither the recorded figures beside others nor what causes mean."""
+def cause_table(sides: Sides) -> Table | None:
+    """Idle time by cause of every side, of two their change too; None when a side has no GPU figures."""
     if any(side.analysis.idle is None for _, side in sides):
         return None
     is_calibrated = all(side.unprofiled_idle_us is not None for _, side in sides)
     causes = [ranged_idle_causes(side, profiled=not is_calibrated) for _, side in sides]
     # Calibrated figures stand beside the recorded ones; of more sides such a table would be too wide to read.
-    beside = [side.idle_by_cause() for _, side in sides] if is_calibrated and len(sides) <= 2 and not brief else []
+    beside = [side.idle_by_cause() for _, side in sides] if is_calibrated and len(sides) <= 2 else []
     rows = [
         (
             cause_words(cause),
@@ -100,8 +99,7 @@ def cause_table(sides: Sides, *, brief: bool = False) -> Table | None:
     labels += [f"{letter} profiled".strip() for letter, _ in sides] if beside else []
     heads = (*columns("Cause", figures=labels), *columns("What it means"))
     note = _cause_note(sides, is_calibrated=is_calibrated)
-    shown = slice(None, -1 if brief else None)
-    return Table(f"Idle time by cause, {scope_of(sides)}", heads[shown], tuple(row[shown] for row in rows), note)
+    return Table(f"Idle time by cause, {scope_of(sides)}", heads, tuple(rows), note)
 
 
 def _exact(figures: Iterable[float]) -> list[Between]:

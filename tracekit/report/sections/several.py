@@ -7,16 +7,13 @@ from msgspec.structs import replace
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import distinct
-from tracekit.numbers import MISSING, count, duration, percent, times
+from tracekit.numbers import MISSING, count, duration, times
 from tracekit.report.document import Table, columns
 from tracekit.report.sections.figures import compilation_time, figures_note, memory_figures, time_figures, work_figures
-from tracekit.report.sections.headline import reason_sentence
 from tracekit.report.sections.timing import KINDS, pays_after
 from tracekit.report.sides import side_name, with_letters
 from tracekit.report.words.common import is_open, result_word, scope_of, subject
 from tracekit.shell import variable_words
-
-PROCESSES = "Each speed-up is over eager of the same process. Process spread can exceed its interval."
 
 #: Of a form beside the eager one of its process.
 AGAINST_EAGER: dict[str, Callable[[Comparison], str]] = {
@@ -55,21 +52,7 @@ def headline(compared: Comparisons) -> str:
     return fastest
 
 
-def sentences(compared: Comparisons) -> tuple[str, ...]:
-    """What stands below the figures: why each form is as fast as it is, why several are called fastest, whose intervals
-    need not meet, and what a speed-up is worth."""
-    why = ((each.b.label, reason_sentence(each)) for each in compared.comparisons)
-    lines = [f"{name}: {reason}" for name, reason in why if reason]
-    if len(compared.fastest) > 1 and compared.told_apart_by is not None:
-        names = " and ".join(compared.comparisons[at].b.label for at in compared.fastest)
-        lines.append(
-            f"{names} are not told apart: their intervals are less than {percent(compared.told_apart_by)} apart, the"
-            " process spread of their eager calls (2 % at least)."
-        )
-    return (*lines, PROCESSES, *_shortest(compared))
-
-
-def _shortest(compared: Comparisons) -> Iterator[str]:
+def shortest_calls(compared: Comparisons) -> Iterator[str]:
     """That another form has the shortest calls and the smaller speed-up, where its eager form was faster too."""
     timed = {at: each.b.wall_us for at, each in enumerate(compared.comparisons) if each.b.wall_us is not None}
     if not timed or compared.leader is None:

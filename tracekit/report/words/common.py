@@ -92,11 +92,6 @@ def kinds_and_ways(groups: Sequence[KernelGroup]) -> tuple[dict[str, str], dict[
     return {each: KINDS[each] for each in KINDS if each in kinds}, {each: WAYS[each] for each in WAYS if each in ways}
 
 
-def legend(words: dict[str, str]) -> str:
-    """`fused: several kernels became fewer; added: new in B`."""
-    return "; ".join(f"{word}: {meaning}" for word, meaning in words.items())
-
-
 def extent(side: Side) -> str:
     """Over what the side was read."""
     if side.analysis.window.kind == "whole":

@@ -19,7 +19,7 @@ from tracekit.sweep.cells import Asked, CellResult
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.reading.works import read_sweep
 from tracekit.sweep.report.as_json import sweep_json
-from tracekit.sweep.report.details import sweep_text
+from tracekit.sweep.report.overview import sweep_overview
 from tracekit.sweep.report.sections import sweep_report
 from tracekit.sweep.report.words import spread_notes
 from tracekit.sweep.running.folder import SweepFolder, find_doubts, is_due, is_sweep
@@ -49,7 +49,7 @@ def show_sweep(
         progress.phase(f"analyzing the cells of {path}")
         found = _figures(folder, asked, results, calls, suite)
     command = "\n".join(_commands(folder, asked, results, found))
-    publish(sweep_report(found, command), there, sweep_text(found, there.page, detail, console.width), console)
+    publish(sweep_report(found, command), there, console, detail, overview=sweep_overview(found))
     write_json(sweep_json(found), json_path)
 
 

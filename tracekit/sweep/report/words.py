@@ -135,14 +135,6 @@ def even_after(cell: CellFigures) -> str:
     return MISSING if found.span is None or math.isinf(found.span[0]) else calls_span(*found.span)
 
 
-def even_at_most(cell: CellFigures) -> str:
-    """The larger of the two numbers, where there is room for one."""
-    found = cell.break_even
-    if found is None or found.never or found.span is None:
-        return even_after(cell)
-    return calls_span(found.span[1])
-
-
 def goal_words(goal: Goal, calls: int | None) -> str:
     """What a goal is called."""
     if goal == "cold_start":
