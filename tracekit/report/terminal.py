@@ -3,14 +3,13 @@
 import re
 import textwrap
 
-from rich import box
 from rich.cells import cell_len
 from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from tracekit.console import recording_console
-from tracekit.names import clipped_within, printable
+from tracekit.names import printable
 from tracekit.printing import printable_lines
 from tracekit.report.document import Cell, Line, Markdown, Name, Styled, Summary, Table
 
@@ -25,22 +24,7 @@ def shown(summary: Summary) -> RenderableType:
             case Line():
                 drawn.append(_line(part))
             case Table():
-                # Without a caption the heads are one, and no line parts them from the rows.
-                head = None if not part.caption else box.SIMPLE_HEAD
-                table = RichTable(box=head, pad_edge=False, show_edge=False, header_style="bold")
-                for at, column in enumerate(part.columns):
-                    label = printable_lines(column.label)
-                    label = clipped_within(label, 24) if part.caption else label
-                    justify: JustifyMethod = "right" if column.numeric else "left"
-                    # Names and figures stay whole, and a head's words.
-                    whole = not part.caption and (at == 0 or column.numeric)
-                    widest = [*label.split(), *(_cell(row[at]).plain for row in part.rows)] if whole else []
-                    least = max(map(cell_len, widest), default=None)
-                    first = at == 0 and not part.caption
-                    table.add_column(Text(label), justify=justify, overflow="fold", min_width=least, no_wrap=first)
-                for row in part.rows:
-                    table.add_row(*map(_cell, row))
-                drawn += [Text(printable(part.caption), style="bold"), table] if part.caption else [table]
+                drawn.append(_table(part))
                 drawn += [Text(printable_lines(part.note), style="dim")] if part.note else []
             case Markdown():
                 # The first screen is not to wait for it.
@@ -48,6 +32,21 @@ def shown(summary: Summary) -> RenderableType:
 
                 drawn.append(TerminalMarkdown(part.text))
     return Group(*drawn)
+
+
+def _table(part: Table) -> RichTable:
+    """The heads are its caption, and no line parts them from the rows."""
+    table = RichTable(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    for at, column in enumerate(part.columns):
+        label, is_name = printable_lines(column.label), at == 0
+        # Names and figures stay whole, and a head's words.
+        widest = [*label.split(), *(_cell(row[at]).plain for row in part.rows)] if is_name or column.numeric else []
+        least = max(map(cell_len, widest), default=None)
+        justify: JustifyMethod = "right" if column.numeric else "left"
+        table.add_column(Text(label), justify=justify, overflow="fold", min_width=least, no_wrap=is_name)
+    for row in part.rows:
+        table.add_row(*map(_cell, row))
+    return table
 
 
 def height(summary: Summary, width: int) -> int:

@@ -4,7 +4,7 @@ from statistics import median
 
 from tracekit.model.run import Run
 from tracekit.numbers import count, duration
-from tracekit.report.document import BLANK, Summary, Table, columns
+from tracekit.report.document import BLANK, Line, Summary, Table, columns
 
 
 def interrupted_summary(run: Run) -> Summary:
@@ -20,5 +20,5 @@ def interrupted_summary(run: Run) -> Summary:
         for form in run.forms
     )
     heads = columns("Form", figures=("warm-up calls", "timed calls", "median", "recordings"))
-    caption = f"Interrupted run, not complete: {run.settings.workload} at size {run.settings.size}"
-    return Table(caption, heads, rows), BLANK
+    told = f"Interrupted run, not complete: {run.settings.workload} at size {run.settings.size}"
+    return Line(told, "bold"), Table("", heads, rows), BLANK
