@@ -203,5 +203,5 @@ def test_limits_are_told_of_both_sides_and_not_of_one_without_a_gpu() -> None:
     assert limit_sentences(cpu_comparison()) == ()
     bound = Bound("launch-bound", "unprofiled", {"launch": 59.0, "compute": 41.0, "copy": 0.0}, None)
     side = timed_comparison().a
-    assert "). Launch-bound: 59 % of the call" in limit_sentence(side, bound)
-    assert "). Bottleneck unknown: 59 %" in limit_sentence(side, replace(bound, kind=None))
+    assert "). Launch-bound: 59 % of the call" in limit_sentence(replace(side, bound=bound))
+    assert "). Bottleneck unknown: 59 %" in limit_sentence(replace(side, bound=replace(bound, kind=None)))

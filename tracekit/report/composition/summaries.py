@@ -7,6 +7,7 @@ from statistics import median
 from tracekit.model.analysis import Health
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
+from tracekit.model.note import grave_sentences, note_sentences, other_sentences
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped
@@ -33,7 +34,6 @@ from tracekit.report.sections.several import figures_table
 from tracekit.report.sections.single_run import compiled_too_late, figure_rows
 from tracekit.report.sides import both_sides, with_letters
 from tracekit.report.words import common as words
-from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 #: Widths in characters, for 80 columns: the waterfall's bars, and kernel names.

@@ -4,7 +4,7 @@ them."""
 import math
 from collections import Counter
 
-from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, Side
+from tracekit.model.comparison import NAMED_SHARE, Comparison, Side
 from tracekit.model.gate import Checked
 from tracekit.model.groups import Label
 from tracekit.model.waterfall import WaterfallPart
@@ -23,7 +23,6 @@ from tracekit.report.words.groups import (
 )
 from tracekit.statements.bounds import bound_because
 from tracekit.statements.evidence import work_name
-from tracekit.statements.reasons import reason_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 
@@ -49,7 +48,7 @@ def gate_text(comparison: Comparison) -> GateText | None:
     for checked in gate.checked:
         # `wall<=+3%: failed. 1.00 ms to 1.05 ms, +4.6 % to +5.4 %; all of its interval says so.`
         said = ". ".join(filter(None, (OUTCOMES[checked.outcome], _gate_figures(checked))))
-        conditions.append((checked.outcome, f"{checked.condition.text}: {said}; {reason_words(checked.reasons)}."))
+        conditions.append((checked.outcome, f"{checked.condition.text}: {said}; {checked.because}."))
     return GateText(f"Gate: {OUTCOMES[gate.outcome]}{asked}", gate.ends_as, tuple(conditions))
 
 
@@ -130,13 +129,12 @@ def _part_words(part: WaterfallPart) -> str:
 
 def limit_sentences(comparison: Comparison) -> tuple[str, ...]:
     """For each side how idle the GPU is, and what holds it back; nothing of a side without GPU figures."""
-    a, b = limit_sentence(comparison.a, comparison.a_bound), limit_sentence(comparison.b, comparison.b_bound)
-    return tuple(filter(None, (a, b)))
+    return tuple(filter(None, map(limit_sentence, (comparison.a, comparison.b))))
 
 
-def limit_sentence(side: Side, bound: Bound | None) -> str | None:
+def limit_sentence(side: Side) -> str | None:
     """`eager: GPU idle 9 % (...). Launch-bound: 59 % of the call ...`, of one side."""
-    if (idle := idle_sentence(side)) is None or bound is None:
+    if (idle := idle_sentence(side)) is None or (bound := side.bound) is None:
         return idle and f"{side.label}: {idle}."
     kind = f"{bound.kind[:1].upper()}{bound.kind[1:]}" if bound.kind else "Bottleneck unknown"
     return f"{side.label}: {idle}. {kind}: {bound_because(bound)}."
