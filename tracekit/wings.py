@@ -40,7 +40,7 @@ class OverRanks(NamedTuple):
     """What a wing makes of two sides that are ranks of jobs, each as `module:object`."""
 
     compare: str  #: Given a run's folder, run and form twice, and how recordings are read: the `model.job.Job`.
-    noun: str  #: What that is, for its JSON Schema.
+    written: str  #: What JSON holds of that.
     notes: str  #: Given B and the job: notes.
     finders: str  #: Those of `comparison.findings`, of findings on ranks.
     measures: str  #: Of figures that a gate may limit, by metric.
@@ -61,7 +61,7 @@ class Wing(NamedTuple):
     """What a wing adds to the core's commands."""
 
     commands: Mapping[str, Command] = MappingProxyType({})  #: By name.
-    #: Of `tracekit schema`: by name the `report.schemas.Written` of a file.
+    #: Of `tracekit schema`: by name the struct of a file.
     schemas: Mapping[str, str] = MappingProxyType({})
     #: Given a folder: where it is one of the wing's, that it holds no traces and what shows it.
     why_no_traces: str | None = None

@@ -138,11 +138,11 @@ def _finding(told: dict[str, Any]) -> dict[str, Any]:
 
 def collect_sweep(folder: Path) -> dict[str, Any]:
     """What a sweep's folder says, without its calls."""
+    from tracekit.report.contract import json_text
     from tracekit.sweep.commands.showing import load_sweep
-    from tracekit.sweep.report.as_json import sweep_json
     from tracekit.sweep.running.folder import SweepFolder
 
-    told = json.loads(sweep_json(load_sweep(folder, calls=1000)))
+    told = json.loads(json_text(load_sweep(folder, calls=1000)))
     kept = {key: told[key] for key in ("name", "suite", "published_source", "differs", "warnings")}
     asked = SweepFolder(folder).asked()
     kept["commands"] = list(dict.fromkeys(call.command for call in asked.calls)) if asked else []

@@ -6,9 +6,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tracekit.model.compilation import FailedGuard
-from tracekit.model.note import Note, distinct
+from tracekit.model.note import Note, distinct, grave_sentences, other_sentences
 from tracekit.model.numerics import Accuracy
-from tracekit.report.words.notes import grave_sentences, other_sentences
 from tracekit.report.words.short import GRAVEST_FIRST, headline_notes
 from tracekit.statements.accuracy import Difference
 from tracekit.statements.guards import check_of

@@ -2,7 +2,7 @@ from typing import Any, get_args
 
 from syrupy.assertion import SnapshotAssertion
 
-from tracekit.model.estimate import DoubtCode, Reason
+from tracekit.model.estimate import DoubtCode, Reason, reason_words
 from tracekit.statements.reasons import (
     DOUBTS,
     DoubtOfLimit,
@@ -10,7 +10,6 @@ from tracekit.statements.reasons import (
     OneProcess,
     WholeInterval,
     WithinFloor,
-    reason_words,
 )
 
 #: Facts of each reason; the others have none.

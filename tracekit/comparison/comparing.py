@@ -43,6 +43,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
         # A rich recording of one side would divide that side's idle time and not the other's: then neither is divided.
         unlike = (NoRichRecording(a.label if a.rich is None else b.label),)
         a, b = replace(a, rich=None), replace(b, rich=None)
+    a, b = (replace(each, bound=find_bound(each, each.sequence)) for each in (a, b))
     verdict, of_timing = judge(a, b, order)
     verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))
     cells, of_matching = find_cells(a, b) if comparable(a, b) else (None, ())
@@ -70,8 +71,6 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
             *of_matching,
             *unlike,
         ),
-        a_bound=find_bound(a, a.sequence),
-        b_bound=find_bound(b, b.sequence),
         traffic=total_traffic(groups),
         break_even=find_break_even(a, b, verdict),
         accuracy=with_worst_rank(judge_accuracy(a, b), b),

@@ -1,5 +1,7 @@
 """From one side to what it says by itself. It knows nothing of matching: `analyze` starts without that."""
 
+from msgspec.structs import replace
+
 from tracekit.comparison.cost.bound import find_bound
 from tracekit.comparison.cost.operator_calls import note_calls
 from tracekit.comparison.findings import find_of_one_side
@@ -13,6 +15,6 @@ from tracekit.model.single_run import SingleRun
 def look_at(side: Side) -> SingleRun:
     """The side with what holds it back, and what a reader should know or do."""
     side, _ = with_waiting_lines(note_calls(side), side)
-    bound = find_bound(side, side.sequence)
+    side = replace(side, bound=find_bound(side, side.sequence))
     notes = (*find_unsound(side), *find_disturbance(side, side))
-    return SingleRun(side, bound, find_of_one_side(side, bound), notes)
+    return SingleRun(side, find_of_one_side(side), notes)

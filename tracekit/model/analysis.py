@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from tracekit.model.compilation import CompiledRegions
 from tracekit.model.statement import Severity, Statement
@@ -163,7 +164,7 @@ class KernelSummary(Struct, frozen=True):
     triton_count: int
     short_count: int  #: Those under 10 us.
     by_family: tuple[FamilyTime, ...]
-    by_name: tuple[KernelTime, ...]  #: Largest total first; JSON holds the first of them.
+    by_name: tuple[KernelTime, ...] = field(name="top")  #: Largest total first; JSON holds the first of them.
 
 
 class CopySummary(Struct, frozen=True):
@@ -172,7 +173,7 @@ class CopySummary(Struct, frozen=True):
     memcpy_count: int
     memset_count: int
     total_us: float
-    by_name: tuple[KernelTime, ...]
+    by_name: tuple[KernelTime, ...] = field(name="top")
 
 
 class LaunchSummary(Struct, frozen=True):
@@ -206,6 +207,21 @@ class Place(Struct, frozen=True):
         return ", ".join(each for each in (inside, self.line) if each)
 
 
+#: So many lines that wait are named.
+MOST_LINES = 3
+
+
+def made_at_words(place: Place | None, lines: Mapping[str, int], *, in_eager_code: bool) -> str:
+    """`aten::copy_ in Head_0, in eager code at model.py:14 (2), model.py:12`; empty where nothing is known."""
+    told = [place.words] if place else []
+    if lines:
+        named = [f"{line} ({n}x)" if n > 1 else line for line, n in list(lines.items())[:MOST_LINES]]
+        unnamed = len(lines) - MOST_LINES
+        more = f" and {unnamed} {'line' if unnamed == 1 else 'lines'} more" if unnamed > 0 else ""
+        told.append(f"{'in eager code ' if in_eager_code else ''}at {', '.join(named)}{more}")
+    return ", ".join(told)
+
+
 class SyncTime(Struct, frozen=True):
     """Synchronising calls of one name in the window; a copy from or to pageable memory is one if it held its caller.
     Idle time after one is of gaps that began while it waited and that work ended which was launched only after it: the
@@ -218,6 +234,11 @@ class SyncTime(Struct, frozen=True):
     drained: int = 0  #: How many gaps `idle_after_us` is of.
     lines: dict[str, int] = field(default_factory=dict)  #: Eager code's lines that wait so, and how often.
     in_eager_code: bool = False  #: The lines are of the eager form, the calls of a compiled one.
+    where: str | None = None  #: Place and lines in words; None where not recorded.
+
+    def __post_init__(self) -> None:
+        words = made_at_words(self.place, self.lines, in_eager_code=self.in_eager_code)
+        force_setattr(self, "where", words or None)
 
 
 class HostWork(Struct, frozen=True):

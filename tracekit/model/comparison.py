@@ -14,12 +14,12 @@ from tracekit.model.gate import Gate
 from tracekit.model.groups import Evidence, Label, ModuleTime
 from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.model.job import Job
-from tracekit.model.note import Note
+from tracekit.model.note import Note, grave_sentences, note_sentences
 from tracekit.model.numerics import Accuracy, Picture
 from tracekit.model.provenance import KernelSources, Provenance, SourceLines
 from tracekit.model.run import Component, Environment, FormResult, RankOfRun, Settings
-from tracekit.model.sequence import Rates, Sequence, Traffic, TrafficTotal
-from tracekit.model.statement import Severity, Statement, Written
+from tracekit.model.sequence import OperatorSource, Rates, Sequence, Traffic, TrafficTotal
+from tracekit.model.statement import Severity, Statement, Words, Written
 from tracekit.model.timeline import StepTimeline
 from tracekit.model.timing import BreakEven, StopReason
 from tracekit.model.waterfall import Basis, PartKind, Waterfall, WaterfallPart
@@ -51,7 +51,50 @@ UnknownLimit = Literal["no_sizes", "no_sizes_in_graphs", "unknown_device", "size
 UNSEEN_BY_LIGHT = ("op_dispatch", "compiled_wrapper", "guards", "compile", "python")
 
 
-class Side(Struct, frozen=True):
+class BoundIfSlowed(Struct, frozen=True):
+    """What the bound would be if recording made the call longer."""
+
+    times: float  #: How many times as long: the most that was ever measured.
+    as_recorded: BoundKind | None  #: The bound as recorded.
+    slowed: BoundKind | None  #: The bound if the call was lengthened so.
+
+
+class Bound(Struct, frozen=True):
+    """What holds one side back, by the rules of docs/bounds.md. Idle parts are `sync`, `launch`, `compile` and
+    `device`, GPU parts `copy`, `memory`, `compute`, `small` (too small to fill the GPU), `neither` (a product far below
+    both limits) and `unknown`; where kernels communicate, `communication` too, as far as nothing else ran beside it."""
+
+    kind: BoundKind | None  #: None where what was recorded does not say.
+    basis: Basis  #: What `parts_us` divides: the unprofiled call, else the recorded window.
+    parts_us: dict[str, float]  #: Per step; the parts of GPU work are estimates.
+    starved_share: float | None  #: The share of launches that found nothing in flight, as recorded.
+    unknown_because: UnknownLimit | None = None  #: Why the limit of the `unknown` part is not known.
+    if_slowed: BoundIfSlowed | None = None  #: What the recording may mean where it is all there is.
+    because: str = ""  #: Why, in words.
+
+
+class PerStep(Struct, frozen=True):
+    """The figures of a side per step, as reports show them. None: not measured."""
+
+    wall_us: float | None  #: The median unprofiled call.
+    recorded_wall_us: float | None  #: The recorded window over its steps.
+    busy_us: float | None  #: Of all devices together.
+    compute_us: float | None  #: The part of busy with any work but communication.
+    exposed_communication_us: float  #: The part with communication alone, waiting for other ranks included.
+    unprofiled_idle_us: float | None  #: The unprofiled call less its busy time.
+    recorded_idle_us: float | None  #: The recorded window less its busy time.
+    idle_share: float | None  #: Of the unprofiled call, 0 to 1.
+    recorded_idle_share: float | None  #: Of the recorded window, 0 to 1.
+    slowdown: float | None  #: Recorded wall time over unprofiled wall time.
+    recorded_idle_by_cause_us: dict[str, float]  #: As recorded.
+    recorded_idle_by_cause_range_us: dict[str, tuple[float, float]] | None  #: Low and high, of one trace alone.
+    unprofiled_idle_by_cause_us: dict[str, float] | None  #: Without what recording added.
+    unprofiled_idle_by_cause_range_us: dict[str, tuple[float, float]] | None  #: What each may be: low and high.
+    unprofiled_idle_residual_us: float | None  #: What the causes leave of it; below 0 where they are more.
+    unprofiled_idle_after_sync_us: dict[str, float] | None  #: The part after a wait in which the GPU ran dry.
+
+
+class SideFigures(Struct, frozen=True):
     """One side of a comparison: a trace's analysis, and what the run folder says of it where there is one."""
 
     label: str
@@ -61,19 +104,30 @@ class Side(Struct, frozen=True):
     settings: Settings | None  #: None for a bare trace file.
     environment: Environment | None  #: None for a bare trace file.
     rich: Analysis | None = None  #: Operators and shapes, with distorted times; None for a bare trace.
-    sequence: Sequence | None = None  #: What the GPU did, one by one; None where not asked for.
-    provenance: Provenance | None = None  #: Where its work came from; None if not asked.
     components: tuple[Component, ...] = ()  #: The workload's parts; empty for a bare trace.
-    timeline: StepTimeline | None = None  #: One step of the recording, to be drawn.
-    rich_timeline: StepTimeline | None = None  #: One step of the rich recording; None where `timeline` is of that.
-    pictures: tuple[Picture, ...] = ()  #: Of the images that the form made.
     repeated_parts: tuple[str, ...] = ()  #: Blocks that repeat.
-    kernel_sources: KernelSources | None = None  #: Of its Triton kernels; None where not kept.
-    code: dict[str, SourceLines] = field(default_factory=dict)  #: Of the user's model, by `file:line`.
     ranks: tuple[RankOfRun, ...] = ()  #: All ranks of a run of several.
     rank: int | None = None  #: That of them whose recording this is.
     idle_estimate: IdleEstimate | None = None  #: Of the unprofiled call; None where its idle time is not known.
     recorded_idle_estimate: IdleEstimate | None = None  #: As recorded, of a trace alone; None where ranges are unknown.
+    bound: Bound | None = None  #: What holds it back; None where that is not known.
+
+
+class Side(SideFigures, frozen=True):
+    """The same with what is drawn of it: every activity one by one is the trace over again."""
+
+    sequence: Sequence | None = None  #: What the GPU did, one by one; None where not asked for.
+    provenance: Provenance | None = None  #: Where its work came from; None if not asked.
+    timeline: StepTimeline | None = None  #: One step of the recording, to be drawn.
+    rich_timeline: StepTimeline | None = None  #: One step of the rich recording; None where `timeline` is of that.
+    pictures: tuple[Picture, ...] = ()  #: Of the images that the form made.
+    kernel_sources: KernelSources | None = None  #: Of its Triton kernels; None where not kept.
+    code: dict[str, SourceLines] = field(default_factory=dict)  #: Of the user's model, by `file:line`.
+
+    @property
+    def operators(self) -> OperatorSource | None:
+        """Where the operators of its GPU work are known from, which says how far to trust groups."""
+        return self.sequence.operators if self.sequence else None
 
     @property
     def steps(self) -> int:
@@ -256,10 +310,36 @@ class Side(Struct, frozen=True):
         causes, whole = self.calibrated_idle_by_cause(), self.unprofiled_idle_us
         return None if causes is None or whole is None else whole - math.fsum(causes.values())
 
+    @property
+    def per_step(self) -> PerStep:
+        """Its figures per step."""
+        return PerStep(
+            wall_us=self.wall_us,
+            recorded_wall_us=self.recorded_wall_us,
+            busy_us=self.busy_us,
+            compute_us=self.compute_us,
+            exposed_communication_us=self.exposed_us,
+            unprofiled_idle_us=self.unprofiled_idle_us,
+            recorded_idle_us=self.recorded_idle_us,
+            idle_share=self.idle_share,
+            recorded_idle_share=self.recorded_idle_share,
+            slowdown=self.slowdown,
+            recorded_idle_by_cause_us=self.idle_by_cause(),
+            recorded_idle_by_cause_range_us=_ends(self.recorded_idle_ranges()),
+            unprofiled_idle_by_cause_us=self.calibrated_idle_by_cause(),
+            unprofiled_idle_by_cause_range_us=_ends(self.idle_ranges()),
+            unprofiled_idle_residual_us=self.idle_residual_us,
+            unprofiled_idle_after_sync_us=self.idle_estimate.after_sync_us if self.idle_estimate else None,
+        )
+
     def family_us(self, family: str) -> float:
         """GPU time per step of one kernel family; 0 when the side has no GPU figures."""
         families = self.analysis.kernels.by_family if self.analysis.kernels else ()
         return sum(each.total_us for each in families if each.family == family) / self.steps
+
+
+def _ends(ranges: dict[str, Between] | None) -> dict[str, tuple[float, float]] | None:
+    return None if ranges is None else {cause: (each.low_us, each.high_us) for cause, each in ranges.items()}
 
 
 def _causes(analysis: Analysis) -> dict[str, float]:
@@ -350,7 +430,7 @@ class GroupMember(Struct, frozen=True):
     total_us: float
 
 
-class KernelGroup(Struct, frozen=True):
+class GroupFigures(Struct, frozen=True):
     """The kernels of A and of B that do the same work. Linked by elimination is what provenance could not tell which of
     several it is, what was left of both sides in one place, and what is known by names alone."""
 
@@ -363,13 +443,22 @@ class KernelGroup(Struct, frozen=True):
     delta_us: float
     where: tuple[str, ...]  #: file:line or module path; empty where not known.
     repeats: float = 1  #: How often the same few kernels do it per step; 1 if told by names alone.
-    evidence: tuple[Evidence, ...] = ()  #: What shows that a library kernel was exchanged.
     traffic: Traffic | None = None  #: Estimated memory traffic per step.
     rates: Rates | None = None  #: Of one operator call of B (of A where B has none); None if unknown.
     sizes: str = ""  #: Its main operator's inputs (`512x3072, 3072x3072`); empty if not all alike.
     exact: bool = True  #: False where it was linked by elimination or by names, not kernel by kernel.
+
+
+class KernelGroup(GroupFigures, frozen=True):
+    """The same with the places of its kernels."""
+
+    evidence: tuple[Evidence, ...] = ()  #: What shows that a library kernel was exchanged.
     a_at: tuple[int, ...] = ()  #: Positions in A's sequence; empty where told by names alone.
     b_at: tuple[int, ...] = ()  #: The same of B.
+
+    @property
+    def evidence_words(self) -> tuple[str, ...]:
+        return tuple(each.long() for each in self.evidence)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -425,7 +514,7 @@ class WrittenFinding(Struct, frozen=True):
     title: str
     evidence: str
     saving_us: float | None  #: Of a call at most, by estimate; None where nobody can say.
-    advice: str | None  #: What to do; None where nothing is advised.
+    advice: Words | None  #: What to do; None where nothing is advised.
     changes: dict[str, str]  #: The options that the advice changes.
     places: tuple[TracePlace, ...]  #: Where the recording shows it, the longest first.
     verified: VerifiedAdvice | None  #: What came of the advice, where it was tried.
@@ -455,44 +544,22 @@ class Finding(Struct, frozen=True):
     def severity(self) -> Severity:
         return self.statement.severity
 
-    def written(self) -> WrittenFinding:
-        """What JSON holds."""
-        return WrittenFinding(
-            code=self.code,
-            severity=self.severity,
-            title=self.statement.title(),
-            evidence=self.statement.long(),
-            saving_us=self.saving_us,
-            advice=self.advice.long() if self.advice else None,
-            changes=self.changes,
-            places=self.places,
-            verified=self.verified,
-            start_saving_us=self.start_saving_us,
-            environment=self.environment,
-            facts=self.statement.facts,
-            action=self.advice.written() if self.advice else None,
-        )
+    @property
+    def title(self) -> str:
+        return self.statement.title()
 
+    @property
+    def evidence(self) -> str:
+        """What shows it."""
+        return self.statement.long()
 
-class BoundIfSlowed(Struct, frozen=True):
-    """What the bound would be if recording made the call longer."""
+    @property
+    def facts(self) -> dict[str, Any]:
+        return self.statement.facts
 
-    times: float  #: How many times as long: the most that was ever measured.
-    as_recorded: BoundKind | None  #: The bound as recorded.
-    slowed: BoundKind | None  #: The bound if the call was lengthened so.
-
-
-class Bound(Struct, frozen=True):
-    """What holds one side back, by the rules of docs/bounds.md. Idle parts are `sync`, `launch`, `compile` and
-    `device`, GPU parts `copy`, `memory`, `compute`, `small` (too small to fill the GPU), `neither` (a product far below
-    both limits) and `unknown`; where kernels communicate, `communication` too, as far as nothing else ran beside it."""
-
-    kind: BoundKind | None  #: None where what was recorded does not say.
-    basis: Basis  #: What `parts_us` divides: the unprofiled call, else the recorded window.
-    parts_us: dict[str, float]  #: Per step; the parts of GPU work are estimates.
-    starved_share: float | None  #: The share of launches that found nothing in flight, as recorded.
-    unknown_because: UnknownLimit | None = None  #: Why the limit of the `unknown` part is not known.
-    if_slowed: BoundIfSlowed | None = None  #: What the recording may mean where it is all there is.
+    @property
+    def action(self) -> Action | None:
+        return self.advice.written() if self.advice else None
 
 
 class Comparison(Struct, frozen=True):
@@ -507,8 +574,6 @@ class Comparison(Struct, frozen=True):
     coverage: Coverage | None
     findings: tuple[Finding, ...]
     notes: tuple[Note, ...]  #: To be known before believing the figures.
-    a_bound: Bound | None = None
-    b_bound: Bound | None = None
     gate: Gate | None = None
     traffic: TrafficTotal | None = None
     break_even: tuple[BreakEven, ...] = ()
@@ -516,6 +581,15 @@ class Comparison(Struct, frozen=True):
     reason: Reason | None = None
     modules: ModuleTime | None = None  #: GPU time by module, from the whole model down; None where no module is known.
     job: Job | None = None  #: All ranks of a run of several, of which A and B are one's.
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return note_sentences(self.notes)
+
+    @property
+    def grave(self) -> tuple[str, ...]:
+        """What must stand beside the headline."""
+        return grave_sentences(self.notes)
 
     @property
     def compiled_while_timed(self) -> tuple[Side, ...]:

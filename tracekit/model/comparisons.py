@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from tracekit.model.comparison import Comparison, Side
-from tracekit.model.note import Note
+from tracekit.model.note import Note, note_sentences
 
 
 class Comparisons(Struct, frozen=True):
@@ -16,6 +16,14 @@ class Comparisons(Struct, frozen=True):
     notes: tuple[Note, ...]  #: What a reader must know before setting one run beside another.
     fastest: tuple[int, ...]  #: The largest certain speed-up, and all that cannot be told from it.
     told_apart_by: float | None = None  #: The share that must lie between two intervals (0.1 = 10 %).
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(each.b.label for each in self.comparisons)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return note_sentences(self.notes)
 
     @property
     def leader(self) -> int | None:

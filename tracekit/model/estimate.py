@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from tracekit.model import statement
 
@@ -33,6 +34,11 @@ class Reason(statement.Statement):
     """Why something was decided, or what it assumes."""
 
     as_written = statement.Written
+
+
+def reason_words(reasons: Iterable[Reason]) -> str | None:
+    """`decided by the whole interval; ±2 % per call is assumed ...`; None without any."""
+    return "; ".join(each.long() for each in reasons) or None
 
 
 class Doubt(Struct, frozen=True):
@@ -97,3 +103,7 @@ class SeparateRunsChange(Struct, frozen=True):
     high: float  #: The most it may be.
     assumptions: tuple[Reason, ...]  #: What of that was not measured.
     beyond: bool  #: Beyond all of that, and what a gate holds against anybody (docs/gate.md).
+    assumed: str | None = None  #: What the assumptions say; None without any.
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "assumed", reason_words(self.assumptions))

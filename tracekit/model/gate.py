@@ -3,8 +3,9 @@
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
-from tracekit.model.estimate import Reason
+from tracekit.model.estimate import Reason, reason_words
 
 #: Those of runs over several ranks alone.
 RankMetric = Literal["exposed", "waiting"]
@@ -35,6 +36,10 @@ class Checked(Struct, frozen=True):
     low: float | None  #: The least that what is limited may be, in the limit's terms; None if unknown.
     high: float | None  #: The most it may be: as `low` where there is no doubt.
     reasons: tuple[Reason, ...]  #: Why, and what was assumed.
+    because: str | None = None  #: What the reasons say.
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "because", reason_words(self.reasons))
 
 
 class Gate(Struct, frozen=True):
@@ -42,15 +47,11 @@ class Gate(Struct, frozen=True):
 
     checked: tuple[Checked, ...]  #: The conditions one by one.
     taken_for: Outcome | None = None  #: What it was asked to end as when inconclusive.
+    outcome: Outcome = "pass"  #: Of all conditions.
+    ends_as: Outcome = "pass"  #: What the command ends with.
 
-    @property
-    def outcome(self) -> Outcome:
+    def __post_init__(self) -> None:
         outcomes = {each.outcome for each in self.checked}
-        if "fail" in outcomes:
-            return "fail"
-        return "inconclusive" if "inconclusive" in outcomes else "pass"
-
-    @property
-    def ends_as(self) -> Outcome:
-        """The outcome that the command ends with."""
-        return (self.taken_for or "inconclusive") if self.outcome == "inconclusive" else self.outcome
+        outcome = next((each for each in ("fail", "inconclusive") if each in outcomes), "pass")
+        force_setattr(self, "outcome", outcome)
+        force_setattr(self, "ends_as", self.taken_for or outcome if outcome == "inconclusive" else outcome)

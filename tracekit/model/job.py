@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
-from tracekit.model.waterfall import Waterfall, WaterfallPart
+from tracekit.model.waterfall import WaterfallPart
 
 
-class Job(Struct, frozen=True):
+class Job:
     """What changed over all ranks of a job, of which both sides of a comparison are one's."""
 
     slowest: int  #: The rank with most time of its own: its call of B less exposed waiting.
 
     def exposed_parts(self) -> tuple[WaterfallPart, ...]:
         """What changed exposed communication of the slowest rank; empty where waiting cannot be told from transfer."""
-        raise NotImplementedError
-
-    def waterfalls(self) -> tuple[Waterfall | None, ...]:
-        """Of each rank, in the order in which the job's JSON lists its `ranks`; None where it has none."""
         raise NotImplementedError

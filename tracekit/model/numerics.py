@@ -3,6 +3,7 @@
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text
 from tracekit.model.note import Noted
@@ -103,3 +104,7 @@ class Accuracy(Struct, frozen=True):
     basis: Literal["reference", "tolerance", "bits"]
     reason: AccuracyReason  #: Why, with the figures it rests on.
     rank: int | None = None  #: Of several ranks the one whose outputs are worst, where others' are better.
+    because: str = ""  #: What the reason says.
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "because", self.reason.long())

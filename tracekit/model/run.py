@@ -162,9 +162,7 @@ class FormResult(Struct, frozen=True):
     memory: FormMemory | None = None  #: Its GPU memory in full; None where not asked.
     gpu_state: GpuState | None = None  #: Of the GPU while it was timed; None where not asked.
     kernel_sources: FileName | None = None  #: The file with the source of its Triton kernels.
-    own_wall_us: Many[
-        CallMicroseconds
-    ] = ()  #: Of several ranks: this one's time of each call; `wall_us` is the slowest's.
+    own_wall_us: Many[CallMicroseconds] = ()  #: Of several ranks: this one's of each call; `wall_us`: the slowest's.
     own_peak_memory_bytes: Count | None = None  #: Of several ranks: this one's; `peak_memory_bytes` is the largest.
     host: HostTimes | None = None  #: How fast this rank's host was while it was timed; None on a CPU.
     #: How long this rank's Python collected garbage in a timed call; None on a CPU.

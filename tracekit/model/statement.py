@@ -86,8 +86,16 @@ class Written(Struct, frozen=True):
     facts: dict[str, Any]  #: Its figures and names, with units in their keys.
 
 
-def written(value: object) -> Struct | dict[str, object]:
+class Words(str):
+    """What a noun says, or is called."""
+
+    __slots__ = ()
+
+
+def written(value: object) -> Struct | dict[str, object] | str:
     """msgspec's `enc_hook`: a statement as JSON holds it."""
+    if isinstance(value, Words):
+        return str(value)
     if isinstance(value, Statement):
         return value.written()
     raise NotImplementedError(f"no JSON for {type(value).__name__}")

@@ -16,7 +16,7 @@ WING = Wing(
             after="ranks",
         ),
     },
-    schemas={"ranks": "tracekit.ranks.report.as_json:RANKS"},
+    schemas={"ranks": "tracekit.ranks.report.as_json:RanksFile"},
     together=Together(
         takes="tracekit.ranks.reading.recordings:are_ranks",
         takes_run="tracekit.ranks.reading.recordings:is_run_of_ranks",
@@ -25,7 +25,7 @@ WING = Wing(
     ),
     over_ranks=OverRanks(
         compare="tracekit.ranks.compared.loading:compare_job",
-        noun="tracekit.ranks.compared.nouns:JobChange",
+        written="tracekit.ranks.report.as_json:JobChange",
         notes="tracekit.ranks.compared.notes:note_uneven_collectives",
         finders="tracekit.ranks.compared.findings:FINDERS",
         measures="tracekit.ranks.compared.measures:MEASURES",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tracekit.model.note import WrittenNote
 from tracekit.model.statement import Severity, Statement
@@ -147,7 +147,7 @@ class CollectiveUse(Struct, frozen=True):
     busbw_gbps: float | None
     peak_gbps: float | None  #: Of the link, by the device's name; None where unknown, and between hosts.
     exposed_transfer_us: float  #: Transfer with no compute beside it; what overlaps another collective is in both.
-    kind: CollectiveClass
+    kind: CollectiveClass = field(name="class")
     matched_by: MatchedBy
     rank_bytes: tuple[RankBytes, ...]  #: Of an all-to-all, whose ranks may give and take unequally much.
 
@@ -345,7 +345,7 @@ class StepRow(Struct, frozen=True):
     excess: tuple[float | None, ...]
 
 
-class Ranks(Struct, frozen=True):
+class RanksFigures(Struct, frozen=True):
     """What the recordings of many ranks say together."""
 
     world: World
@@ -360,9 +360,18 @@ class Ranks(Struct, frozen=True):
     findings: tuple[RankFinding, ...] = ()
     notes: tuple[RankNote, ...] = ()
     worst: tuple[OneCollective, ...] = ()  #: The single collectives with most waiting, the most first.
-    stretches: tuple[Stretch, ...] = ()  #: Around the worst of them, where somebody will look at them.
     groups: tuple[RankGroup, ...] = ()  #: By host, and by each axis of parallelism; of a fleet.
     stragglers: tuple[Straggler, ...] = ()  #: Of a fleet, those that lose most first.
     straggler_rule: StragglerRule | None = None  #: None where too few ranks are alike to compare them.
     by_step: tuple[StepSpread, ...] = ()
     step_rows: tuple[StepRow, ...] = ()  #: Stragglers, and the others by neighbouring ranks.
+
+
+class Ranks(RanksFigures, frozen=True):
+    """The same with what is drawn of it: every activity one by one is the traces over again."""
+
+    stretches: tuple[Stretch, ...] = ()  #: Around the worst collectives, where somebody will look at them.
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(each.long() for each in self.notes)

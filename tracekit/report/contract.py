@@ -1,29 +1,117 @@
 """The JSON contract: `tracekit.analysis/1`, `tracekit.comparison/1` and `tracekit.comparisons/1`.
 
-From the first release on changes are additive only.
+From the first release on changes are additive only. A noun is written as it is, or as the struct of its name here.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec.structs import replace
+from msgspec import UNSET, Struct, UnsetType, field
+from msgspec.structs import asdict, replace
 
+from tracekit.model import comparison as compared
+from tracekit.model import comparisons, single_run, waterfall
 from tracekit.model.analysis import Analysis
-from tracekit.model.comparison import Bound, Comparison, ReasonShare, Side
-from tracekit.model.comparisons import Comparisons
-from tracekit.model.single_run import SingleRun, per_step
-from tracekit.model.statement import builtins_of
-from tracekit.model.waterfall import Waterfall
+from tracekit.model.comparison import GroupFigures, PerStep, SideFigures, WrittenFinding
+from tracekit.model.groups import Evidence
+from tracekit.model.job import Job
+from tracekit.model.note import Note, grave_sentences, other_sentences
+from tracekit.model.run import FormResult
+from tracekit.model.sequence import OperatorSource
+from tracekit.model.single_run import SingleRun
+from tracekit.model.statement import Statement, Words, builtins_of, written
 from tracekit.names import encodable
 from tracekit.report.words.groups import label_words
 from tracekit.report.words.not_compiled import because, remedy_words
-from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
-from tracekit.statements.bounds import bound_because
-from tracekit.statements.places import made_at_words
-from tracekit.statements.reasons import reason_words
+from tracekit.wings import load, over_ranks
+
+Kind = TypeVar("Kind")
+
+
+class Measured(Struct, frozen=True):
+    """The form that was read, of a run folder."""
+
+    form: FormResult  #: What was measured of it.
+    steps: int  #: What figures per step were divided by.
+    per_step: PerStep  #: Its figures per step.
+    rich: Analysis | None  #: Of the rich recording: sums over its window, as in `analysis`.
+
+
+class Remedy(single_run.Remedy, frozen=True):
+    advice: str = ""  #: What to do, in words.
+
+
+class NothingCompiled(single_run.NothingCompiled, frozen=True):
+    remedies: tuple[Remedy, ...]
+    because: str = ""  #: Why, in one line.
+
+
+class AnalysisFile(Analysis, frozen=True, kw_only=True, tag_field="schema", tag="tracekit.analysis/1"):
+    """What one trace says, and what a reader should know or do. GPU parts are None for a CPU-only recording."""
+
+    findings: tuple[WrittenFinding, ...]  #: Those that need no other side to compare with.
+    warnings: tuple[str, ...]  #: What the notes say that are not grave.
+    grave: tuple[str, ...]  #: What the grave notes say.
+    notes: tuple[Note, ...]  #: What a reader must know before believing the figures.
+    nothing_compiled: NothingCompiled | UnsetType = UNSET  #: Why torch.compile compiled nothing, where so.
+    per_step: PerStep | UnsetType = UNSET  #: Figures per step; of a run folder they are in `run`.
+    run: Measured | UnsetType = UNSET  #: What a run folder says besides; not there for a bare trace.
+
+
+class Side(SideFigures, frozen=True, kw_only=True):
+    operators: OperatorSource | None  #: Where the operators of its GPU work are known from.
+    steps: int  #: What figures per step were divided by.
+    per_step: PerStep  #: Its figures per step.
+
+
+class WaterfallPart(waterfall.WaterfallPart, frozen=True):
+    label: Words  #: What it is, in words.
+
+
+class Waterfall(waterfall.Waterfall, frozen=True):
+    parts: tuple[WaterfallPart, ...]
+
+
+class ReasonShare(compared.ReasonShare, frozen=True):
+    parts: tuple[WaterfallPart, ...]  #: What made most of it, largest first; empty where none is large.
+
+
+class Reason(compared.Reason, frozen=True):
+    """Why a call takes another time."""
+
+    shares: tuple[ReasonShare, ...]  #: The larger first.
+
+
+class KernelGroup(GroupFigures, frozen=True, kw_only=True):
+    evidence_words: tuple[str, ...] = field(name="evidence")  #: What shows that a library kernel was exchanged.
+    evidence: tuple[Evidence, ...] = field(name="evidence_facts")
+    label: Words
+
+
+class Comparison(compared.Comparison, frozen=True):
+    a: Side  # type: ignore[assignment]
+    b: Side  # type: ignore[assignment]
+    waterfall: Waterfall | None
+    groups: tuple[KernelGroup, ...]  # type: ignore[assignment]
+    findings: tuple[WrittenFinding, ...]  # type: ignore[assignment]
+    reason: Reason | None = None
+    warnings: tuple[str, ...] = ()  #: What the notes say.
+    grave: tuple[str, ...] = ()  #: What the grave notes say, which `warnings` say too.
+
+
+class ComparisonFile(Comparison, frozen=True, tag_field="schema", tag="tracekit.comparison/1"):
+    pass
+
+
+class ComparisonsFile(
+    comparisons.Comparisons, frozen=True, kw_only=True, tag_field="schema", tag="tracekit.comparisons/1"
+):
+    names: tuple[str, ...]  #: Of the compiled forms, in the order of `paths` and `comparisons`.
+    warnings: tuple[str, ...]  #: What the notes say.
+    comparisons: tuple[Comparison, ...]  #: Of one run each; compiled sides' labels tell them apart.
 
 
 def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
@@ -31,112 +119,79 @@ def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
     listed, largest total time first. What a run folder says beside the trace stands under the key `run`, and under
     `nothing_compiled` why it has no compiled form, where torch.compile made none.
     """
-    side = alone.side
-    told = {
-        "findings": builtins_of([each.written() for each in alone.findings]),
-        "warnings": other_sentences(alone.notes),
-        "grave": grave_sentences(alone.notes),
-        "notes": builtins_of(alone.notes),
-    }
-    if alone.nothing_compiled is not None:
-        nothing = alone.nothing_compiled
-        told["nothing_compiled"] = {**builtins_of(nothing), "because": because(nothing.reasons)}
-        for told_remedy, remedy in zip(told["nothing_compiled"]["remedies"], nothing.remedies, strict=True):
-            told_remedy["advice"] = remedy_words(remedy)
-    if side.form is None:
-        told["per_step"] = builtins_of(per_step(side))
-    else:
-        told["run"] = {"form": builtins_of(side.form), "steps": side.steps, **_derived(side, top)}
-    return json_text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told})
+    side = _shortened(alone.side, top)
+    measured = Measured(side.form, side.steps, side.per_step, side.rich) if side.form else UNSET
+    told = AnalysisFile(
+        **asdict(side.analysis),
+        findings=shown_as(tuple[WrittenFinding, ...], alone.findings),
+        warnings=other_sentences(alone.notes),
+        grave=grave_sentences(alone.notes),
+        notes=alone.notes,
+        nothing_compiled=_nothing_compiled(alone.nothing_compiled) if alone.nothing_compiled else UNSET,
+        per_step=side.per_step if measured is UNSET else UNSET,
+        run=measured,
+    )
+    return json_text(told)
 
 
-def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
+def comparison_json(comparison: compared.Comparison, *, top: int = 20) -> str:
     """A comparison; each side holds its analysis."""
-    return json_text({"schema": "tracekit.comparison/1", **_comparison(comparison, top)})
+    return json_text(shown_as(ComparisonFile, _with_short_sides(comparison, top)))
 
 
-def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
+def comparisons_json(told: comparisons.Comparisons, *, top: int = 20) -> str:
     """Several comparisons side by side; `comparisons` are each as `tracekit.comparison/1` without its schema."""
-    fields = {
-        "schema": "tracekit.comparisons/1",
-        "names": [each.b.label for each in told.comparisons],
-        "paths": told.paths,
-        "alike": told.alike,
-        "warnings": note_sentences(told.notes),
-        "notes": builtins_of(told.notes),
-        "fastest": told.fastest,
-        "told_apart_by": told.told_apart_by,
-        "comparisons": [_comparison(each, top) for each in told.comparisons],
-    }
-    return json_text(fields)
+    short = tuple(_with_short_sides(each, top) for each in told.comparisons)
+    return json_text(shown_as(ComparisonsFile, replace(told, comparisons=short)))
 
 
-def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
-    fields: dict[str, Any] = builtins_of(comparison)
-    fields |= {"warnings": note_sentences(comparison.notes), "grave": grave_sentences(comparison.notes)}
-    if comparison.verdict.apart is not None:
-        fields["verdict"]["apart"]["assumed"] = reason_words(comparison.verdict.apart.assumptions)
-    if comparison.accuracy is not None:
-        fields["accuracy"]["because"] = comparison.accuracy.reason.long()
-    if comparison.gate is not None:
-        for checked, said in zip(comparison.gate.checked, fields["gate"]["checked"], strict=True):
-            said["because"] = reason_words(checked.reasons)
-        fields["gate"] = {"outcome": comparison.gate.outcome, "ends_as": comparison.gate.ends_as, **fields["gate"]}
-    waterfall, why = comparison.waterfall, comparison.reason
-    divided: list[tuple[Waterfall | ReasonShare, Any]] = [(waterfall, fields["waterfall"])] if waterfall else []
-    divided += zip(why.shares, fields["reason"]["shares"], strict=True) if why else ()
-    for fall, said in zip(comparison.job.waterfalls(), fields["job"]["ranks"], strict=True) if comparison.job else ():
-        divided += [(fall, said["waterfall"])] if fall else []
-    for whole, said in divided:
-        for part, told in zip(whole.parts, said["parts"], strict=True):
-            told["label"] = label_words(part.label)
-    for group, told in zip(comparison.groups, fields["groups"], strict=True):
-        # Positions in sequences that are not written say nothing.
-        del told["a_at"], told["b_at"]
-        told["label"], told["evidence_facts"] = label_words(group.label), told["evidence"]
-        told["evidence"] = [each.long() for each in group.evidence]
-    fields["findings"] = builtins_of([each.written() for each in comparison.findings])
-    del fields["a_bound"], fields["b_bound"]
-    fields["a"] = _side(comparison.a, comparison.a_bound, top)
-    fields["b"] = _side(comparison.b, comparison.b_bound, top)
-    return fields
+def shown_as(kind: type[Kind], noun: object) -> Kind:
+    """`kind`, each of its fields made of the noun's attribute of that name."""
+    return msgspec.convert(noun, kind, from_attributes=True, dec_hook=_part_shown_as)
 
 
-def _side(side: Side, bound: Bound | None, top: int) -> dict[str, Any]:
-    bare = replace(side, sequence=None, provenance=None, timeline=None, rich_timeline=None, pictures=())
-    bare = replace(bare, kernel_sources=None, code={})
-    fields: dict[str, Any] = builtins_of(bare)
-    # Every activity one by one is the trace over again; where their operators come from says how far to trust groups.
-    for unwritten in ("sequence", "provenance", "timeline", "rich_timeline", "pictures", "kernel_sources", "code"):
-        del fields[unwritten]
-    fields["operators"] = side.sequence.operators if side.sequence else None
-    fields |= {"steps": side.steps, "analysis": _analysis(side.analysis, top), **_derived(side, top)}
-    return {**fields, "bound": {**builtins_of(bound), "because": bound_because(bound)} if bound else None}
+def _part_shown_as(kind: type, part: Any) -> Any:
+    """Of what msgspec does not know."""
+    if kind is Words:
+        return Words(part.long() if isinstance(part, Statement) else label_words(part))
+    return shown_as(written_job(), part) if kind is Job else part
 
 
-def _derived(side: Side, top: int) -> dict[str, Any]:
-    """`rich` is the analysis of the rich recording; like `analysis` it holds totals over its window's steps, so what
-    reports show is beside it per step."""
-    return {"per_step": builtins_of(per_step(side)), "rich": _analysis(side.rich, top) if side.rich else None}
+def written_job() -> type[Any]:
+    """What JSON holds of a job: the wing's that compares jobs rank by rank."""
+    known = over_ranks()
+    return load(known.written) if known else Job
 
 
-def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:
-    fields: dict[str, Any] = builtins_of(analysis)
-    if analysis.idle:
-        for told, sync in zip(fields["idle"]["syncs"], analysis.idle.syncs, strict=True):
-            told["where"] = made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code) or None
-    for listed in (fields["kernels"], fields["copies"]):
-        if listed is not None:
-            listed["top"] = listed.pop("by_name")[:top]
-    return fields
+def _nothing_compiled(nothing: single_run.NothingCompiled) -> NothingCompiled:
+    remedies = tuple(Remedy(**asdict(each), advice=remedy_words(each)) for each in nothing.remedies)
+    return NothingCompiled(nothing.reasons, remedies, nothing.source, because(nothing.reasons))
 
 
-def json_text(fields: dict[str, Any]) -> str:
+def _with_short_sides(comparison: compared.Comparison, top: int) -> compared.Comparison:
+    return replace(comparison, a=_shortened(comparison.a, top), b=_shortened(comparison.b, top))
+
+
+def _shortened(side: compared.Side, top: int) -> compared.Side:
+    """With the first kernels and copies alone."""
+    rich = _first_names(side.rich, top) if side.rich else None
+    return replace(side, analysis=_first_names(side.analysis, top), rich=rich)
+
+
+def _first_names(analysis: Analysis, top: int) -> Analysis:
+    kernels, copies = (
+        replace(each, by_name=each.by_name[:top]) if each else None for each in (analysis.kernels, analysis.copies)
+    )
+    return replace(analysis, kernels=kernels, copies=copies)
+
+
+def json_text(told: Struct) -> str:
     """What is written: indented, whatever is no number as null."""
     # msgspec writes NaN and infinities as null: what is no number was not measured.
     try:
-        encoded = msgspec.json.encode(fields)
+        encoded = msgspec.json.encode(told, enc_hook=written)
     except UnicodeEncodeError:
         # A path that is no text, or a command line with one.
-        encoded = msgspec.json.encode(json.loads(encodable(json.dumps(fields, ensure_ascii=False))))
+        text = json.dumps(builtins_of(told), ensure_ascii=False)
+        encoded = msgspec.json.encode(json.loads(encodable(text)))
     return msgspec.json.format(encoded, indent=1).decode() + "\n"

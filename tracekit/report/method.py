@@ -125,7 +125,7 @@ def how_one_was_measured(single: SingleRun, run: Run | None) -> Iterator[tuple[s
     else:
         yield "GPU busy time", BUSY
         yield "Idle time", IDLE_UNPROFILED if side.unprofiled_idle_us is not None else IDLE_RECORDED
-        if single.bound:
+        if side.bound:
             yield "Bottleneck", BOUND
         yield "Kernels and launches", KERNELS
     if side.timeline:
@@ -156,7 +156,7 @@ def how_measured(comparison: Comparison, run: Run | None) -> Iterator[tuple[str,
         yield "GPU busy time", BUSY
         unprofiled = comparison.waterfall is not None and comparison.waterfall.basis == "unprofiled"
         yield "Idle time", IDLE_UNPROFILED if unprofiled else IDLE_RECORDED
-        if comparison.a_bound or comparison.b_bound:
+        if comparison.a.bound or comparison.b.bound:
             yield "Bottleneck", BOUND
         if comparison.traffic:
             yield "Memory traffic", TRAFFIC

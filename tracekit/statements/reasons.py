@@ -1,6 +1,6 @@
 """Why something was decided, or left open, and what that assumes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -41,11 +41,6 @@ class DoubtOfLimit(Struct, frozen=True, omit_defaults=True):
         """`±2.0 % is the spread of calls (--iterations narrows it)`."""
         by = duration(self.by_us) if self.by_share is None else percent(self.by_share)
         return f"±{by} is {DOUBTS[self.code]}"
-
-
-def reason_words(reasons: Iterable[Reason]) -> str | None:
-    """`decided by the whole interval; ±2 % per call is assumed ...`; None without any."""
-    return "; ".join(each.long() for each in reasons) or None
 
 
 class Exact(Reason):

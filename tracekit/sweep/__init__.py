@@ -11,8 +11,8 @@ WING = Wing(
         )
     },
     schemas={
-        "sweep": "tracekit.sweep.report.as_json:SWEEP",
-        "sweep-cell": "tracekit.sweep.report.as_json:CELL",
+        "sweep": "tracekit.sweep.figures:Sweep",
+        "sweep-cell": "tracekit.sweep.cells:CellResult",
     },
     why_no_traces="tracekit.sweep.running.folder:why_no_traces",
 )

@@ -3,9 +3,10 @@
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from tracekit.model.comparison import Result, Verdict
-from tracekit.model.note import Note
+from tracekit.model.note import Note, note_sentences
 from tracekit.model.run import Settings
 from tracekit.model.statement import Statement, Written
 from tracekit.model.timing import BreakEven
@@ -47,6 +48,10 @@ class Conditions(Struct, frozen=True):
     host: str | None = None  #: As in the cell's file.
     gpu_uuid: str | None = None  #: As in the cell's file.
     concurrent: int | None = None  #: How many other cells ran on that host meanwhile; None where it has no name.
+    held_back: tuple[str, ...] = ()  #: What the limits say.
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "held_back", note_sentences(self.limits))
 
 
 class ProcessFigures(Struct, frozen=True):
@@ -123,6 +128,10 @@ class CellFigures(Struct, frozen=True):
     result: Result | None = None  #: None where nothing was compared.
     chance: float | None = None  #: Of so large a difference where there is none, with Holm's correction over the work.
     processes: tuple[ProcessFigures, ...] = ()  #: Each of those on machines that are alike.
+    warnings: tuple[str, ...] = ()  #: What the notes say.
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "warnings", note_sentences(self.notes))
 
 
 class Candidate(Struct, frozen=True):
@@ -182,21 +191,6 @@ class Best(Struct, frozen=True):
         return first.key if chosen else None
 
 
-#: What machines differ in, where that is not called by its own name.
-CALLED = {"cpu": "CPU", "python": "Python"}
-
-
-class MachineDifference(Struct, frozen=True):
-    """What is not the same on all machines."""
-
-    what: str
-    values: tuple[str | None, ...]
-
-    def words(self) -> str:
-        """`driver: 580.1, 590.2`."""
-        return f"{CALLED.get(self.what, self.what)}: {', '.join(value or 'none' for value in self.values)}"
-
-
 class Work(Struct, frozen=True):
     """Cells that do the same work on the same machine and differ in how they compile it."""
 
@@ -208,8 +202,8 @@ class Work(Struct, frozen=True):
     eager: EagerPool | None
     cells: tuple[CellFigures, ...]
     best: tuple[Best, ...]
-    differs: tuple[MachineDifference, ...]  #: What is not the same on all machines of it.
-    apart: tuple[MachineDifference, ...] = ()  #: What tells its machine from those of other processes of its cells.
+    differs: tuple[str, ...]  #: What is not the same on all machines of it (`driver: 580.1, 590.2`).
+    apart: tuple[str, ...] = ()  #: What tells its machine from those of other processes of the same cells.
 
 
 class PublishedBeside(Struct, frozen=True):
@@ -234,10 +228,9 @@ class PublishedDifference(Statement):
     as_written = Written
 
 
-class Sweep(Struct, frozen=True):
+class Sweep(Struct, frozen=True, tag_field="schema", tag="tracekit.sweep/1"):
     """All that a sweep's folder says."""
 
-    schema: Literal["tracekit.sweep/1"]
     tracekit: str
     name: str
     suite: str | None
@@ -251,6 +244,12 @@ class Sweep(Struct, frozen=True):
     notes: tuple[Note, ...]
     left: tuple[Cell, ...] = ()  #: The missing cells.
     processes_missing: int = 0  #: Of cells that are there, processes that were asked for and are not.
+    warnings: tuple[str, ...] = ()  #: What the notes say.
+    differs: tuple[str, ...] = ()  #: What the differences are, in words.
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "warnings", note_sentences(self.notes))
+        force_setattr(self, "differs", tuple(each.long() for each in self.differences))
 
     @property
     def cells(self) -> tuple[CellFigures, ...]:

@@ -17,11 +17,11 @@ from tests.sweep.sweeps import (
 )
 
 from tracekit.model.note import Note
+from tracekit.report.contract import json_text
 from tracekit.sweep.cells import CellFailure, CellResult
-from tracekit.sweep.figures import Best, Goal, MachineDifference, PublishedBeside, Sweep
+from tracekit.sweep.figures import Best, Goal, PublishedBeside, Sweep
 from tracekit.sweep.reading.best import find_best
 from tracekit.sweep.reading.works import find_side_by_side, read_sweep
-from tracekit.sweep.report.as_json import sweep_json
 from tracekit.sweep.report.labels import label
 from tracekit.sweep.statements import notes as statements
 from tracekit.sweep.suites import VISION
@@ -90,7 +90,7 @@ def test_cells_of_other_size_or_type_are_another_work() -> None:
 def test_cells_that_were_steered_otherwise_differ() -> None:
     steered = changed(make_result(compiled_cell()), variables={"TORCHINDUCTOR_GRAPH_PARTITION": "0"})
     (work,) = read(make_result(eager_cell()), steered).works
-    assert work.differs == (MachineDifference("variables", ("", "TORCHINDUCTOR_GRAPH_PARTITION=0")),)
+    assert work.differs == ("variables: none, TORCHINDUCTOR_GRAPH_PARTITION=0",)
     assert work.cells[1].command.startswith("TORCHINDUCTOR_GRAPH_PARTITION=0 tracekit profile ")
 
 
@@ -109,12 +109,11 @@ def test_machines_that_differ_in_what_matters_are_said_where_their_cells_share_a
     alike = on(make_result(compiled_cell()), {**here, "numpy": "2.1"}, driver="580.1")
     assert read(one, alike).notes == ()
     sweep = read(one, on(alike, **there))  # type: ignore[arg-type]
-    difference = MachineDifference(code, tuple(values))
+    difference = f"{'CPU' if code == 'cpu' else code}: {', '.join(values)}"
     assert [work.differs for work in sweep.works] == [(difference,)]
     assert sweep.notes == (statements.MachinesOfAWorkDiffer(differences=[difference], works=1, of_works=1),)
-    told = json.loads(sweep_json(sweep))
-    words = [f"{'CPU' if code == 'cpu' else code}: {', '.join(values)}"]
-    assert told["works"][0]["differs"] == told["notes"][0]["facts"]["differences"] == words
+    told = json.loads(json_text(sweep))
+    assert told["works"][0]["differs"] == told["notes"][0]["facts"]["differences"] == [difference]
 
 
 @pytest.mark.parametrize(
@@ -134,16 +133,16 @@ def test_processes_of_a_cell_are_pooled_only_where_machines_are_alike(there, cod
     assert numbers == [[1, 3], [1], [2]]
     assert [work.cells[0].verdict.processes for work in sweep.works] == [2, 1]
     (note,) = [each for each in sweep.notes if each.code == "processes_not_pooled"]
-    differences = [MachineDifference(code, tuple(values))]
+    differences = [f"{code}: {', '.join(values)}"]
     assert note == statements.ProcessesNotPooled(cells=1, of_cells=2, differences=differences)
     assert "machines_of_a_work_differ" not in codes(sweep.notes), "rows of their own"
-    told = json.loads(sweep_json(sweep))
+    told = json.loads(json_text(sweep))
     assert [work["apart"] for work in told["works"]] == [
         [f"driver: {value}"] if code == "driver" else [] for value in values
     ]
     names = {label(sweep).of(work) for work in sweep.works}
     assert len(names) == 2 and all(any(value in name for name in names) for value in values)
-    assert faults("sweep", sweep_json(sweep)) == []
+    assert faults("sweep", json_text(sweep)) == []
 
 
 @pytest.mark.parametrize(

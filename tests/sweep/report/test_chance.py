@@ -10,11 +10,11 @@ from tests.report.showing import text_of
 from tests.sweep.report.showing import sweep_markdown, sweep_page
 from tests.sweep.sweeps import compiled_cell, eager_cell, make_failure, make_result
 
+from tracekit.report.contract import json_text
 from tracekit.sweep.cells import CONFIRMING, CellResult
 from tracekit.sweep.commands.showing import load_sweep
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.reading.works import read_sweep
-from tracekit.sweep.report.as_json import sweep_json
 from tracekit.sweep.report.matrices import heat_map
 from tracekit.sweep.report.tables import best_table, cell_table, published_table
 from tracekit.sweep.report.words import CHANCE_NOTE, THESE_PROCESSES_NOTE, chance_note, headline, spread_notes
@@ -68,7 +68,7 @@ def test_the_mark_stands_after_the_speed_up_everywhere_and_is_explained() -> Non
 
 
 def cells_in_json(sweep: Sweep) -> list[dict]:
-    return json.loads(sweep_json(sweep))["works"][0]["cells"]
+    return json.loads(json_text(sweep))["works"][0]["cells"]
 
 
 def test_without_such_a_change_there_is_no_mark_and_no_word_of_it() -> None:
@@ -124,7 +124,7 @@ def test_of_the_best_the_figure_of_the_other_process_is_told(speedup: float, tol
     words = f"reduce-overhead, {speedup:.2f}× (measured again: {told}, 2.00× when chosen{more})"
     assert headline(sweep) == f"vit: 3 of 3 configs faster{most}."
     assert all(words in text for text in everywhere(sweep))
-    assert json.loads(sweep_json(sweep))["works"][0]["best"][0]["confirmed"]["speedup"] == pytest.approx(speedup)
+    assert json.loads(json_text(sweep))["works"][0]["best"][0]["confirmed"]["speedup"] == pytest.approx(speedup)
 
 
 def test_that_the_best_was_not_measured_again_or_failed_then_is_told() -> None:

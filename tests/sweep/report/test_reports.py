@@ -17,12 +17,12 @@ from tests.sweep.report.showing import sweep_markdown, sweep_page, sweep_termina
 from tests.sweep.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result, repeated
 
 from tracekit.numbers import MISSING
+from tracekit.report.contract import json_text
 from tracekit.report.document import Name
 from tracekit.sweep.cells import Asked, CellResult
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.reading.works import read_sweep
 from tracekit.sweep.report import tables
-from tracekit.sweep.report.as_json import sweep_json
 from tracekit.sweep.report.labels import label
 from tracekit.sweep.report.matrices import eager_table, heat_map, matrices
 from tracekit.sweep.report.words import MOST_WORKS, best_words, headline, progress_sentence
@@ -71,8 +71,8 @@ def rendered(sweep: Sweep, width: int = 100) -> str:
 
 
 def test_the_json_keeps_to_its_schema():
-    told = json.loads(sweep_json(vision()))
-    assert faults("sweep", sweep_json(vision())) == []
+    told = json.loads(json_text(vision()))
+    assert faults("sweep", json_text(vision())) == []
     assert (told["schema"], told["missing"]) == ("tracekit.sweep/1", 1)
     assert told["works"][0]["cells"][1]["verdict"]["result"] == "faster"
     assert told["works"][1]["cells"][2]["failure"]["kind"] == "out_of_memory"
@@ -126,7 +126,7 @@ def test_what_a_failed_cell_left_is_shown_line_by_line():
     assert "Traceback (most recent call last):\n" in twin
     assert "\n`````text\n" in twin and "\n````\n" in twin, "what was printed does not end the block"
     assert "\x1b" not in page + twin
-    assert json.loads(sweep_json(sweep))["works"][0]["cells"][0]["failure"]["last_lines"] == list(lines)
+    assert json.loads(json_text(sweep))["works"][0]["cells"][0]["failure"]["last_lines"] == list(lines)
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
@@ -249,7 +249,7 @@ def test_a_sweep_of_which_nothing_succeeded_is_shown_too():
     assert "no compiled config was timed" in rendered(sweep)
     assert "killed" in sweep_markdown(sweep)
     assert "Cells without times" in sweep_page(sweep)
-    json.loads(sweep_json(sweep))
+    json.loads(json_text(sweep))
 
 
 def test_a_large_suite_stays_within_what_a_comment_holds_and_the_page_small():

@@ -3,10 +3,9 @@
 from syrupy.assertion import SnapshotAssertion
 
 from tracekit.model.note import Note
-from tracekit.sweep.figures import MachineDifference
 from tracekit.sweep.statements import notes
 
-DRIVERS = [MachineDifference("driver", ("580.1", "590.1"))]
+DRIVERS = ["driver: 580.1, 590.1"]
 EVERY = (
     notes.CellUnreadable(path="sweeps/vit/cells/one.json", reason="it ends early"),
     notes.CellsOutdated(cells=1, of_cells=4, since="2026-11-21T19:00:00+00:00"),
@@ -40,9 +39,3 @@ def test_every_note_reads_well(snapshot: SnapshotAssertion) -> None:
 
 def test_every_note_is_here() -> None:
     assert {*map(type, EVERY)} == {each for each in Note.classes.values() if each.__module__ == notes.__name__}
-
-
-def test_differences_of_machines_are_written_in_words() -> None:
-    note = notes.ProcessesNotPooled(cells=1, of_cells=2, differences=DRIVERS)
-    assert note.facts == {"cells": 1, "of_cells": 2, "differences": ["driver: 580.1, 590.1"]}
-    assert MachineDifference("cpu", ("a CPU", None)).words() == "CPU: a CPU, none"

@@ -7,12 +7,15 @@ gives the rules in full.
 import math
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from tracekit.comparison.cost.roofline import limits_of, peak_of_side
 from tracekit.model.analysis import shrink_idle
 from tracekit.model.comparison import Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
 from tracekit.model.idle_estimate import MOST_SLOWED, MOST_SLOWED_WITH_STACKS
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.model.waterfall import Basis
+from tracekit.statements.bounds import bound_because
 
 #: The largest part decides if it is this share of the call, and this many times the next one.
 LEAST_SHARE = 0.4
@@ -71,7 +74,8 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
             in_graphs = side.analysis.launches and side.analysis.launches.graph_launches
             unknown = "no_sizes_in_graphs" if in_graphs else "no_sizes"
     if_slowed = BoundIfSlowed(slowed, *kinds) if basis == "trace" and kinds != [None, None] else None
-    return Bound(kind, basis, cases[0], starved, unknown, if_slowed)
+    bound = Bound(kind, basis, cases[0], starved, unknown, if_slowed)
+    return replace(bound, because=bound_because(bound))
 
 
 def _parts(side: Side, causes: Mapping[str, float], unseen_us: float = 0.0) -> Parts:

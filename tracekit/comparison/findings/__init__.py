@@ -14,7 +14,7 @@ from tracekit.comparison.findings import (
     small_kernels,
     times,
 )
-from tracekit.model.comparison import Bound, Comparison, Deltas, Finding, Side, Verdict
+from tracekit.model.comparison import Comparison, Deltas, Finding, Side, Verdict
 from tracekit.model.statement import Severity
 from tracekit.wings import load, over_ranks
 
@@ -51,9 +51,9 @@ FINDERS: tuple[Finder, ...] = (
 )
 
 
-def find_of_one_side(side: Side, bound: Bound | None = None) -> tuple[Finding, ...]:
+def find_of_one_side(side: Side) -> tuple[Finding, ...]:
     """What is found of one side without another: beside itself nothing is found that takes two."""
-    itself = Comparison(side, side, Verdict("not_timed"), Deltas(), None, (), None, (), (), bound, bound)
+    itself = Comparison(side, side, Verdict("not_timed"), Deltas(), None, (), None, (), ())
     return tuple(finding for find in (*DOUBTING, *FINDERS) if (finding := find(itself)) is not None)
 
 

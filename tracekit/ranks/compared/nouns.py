@@ -113,9 +113,10 @@ class UnevenCollectives(Struct, frozen=True):
     in_place_of: str | None = None  #: What the first rank of the group issues there, where they are in another order.
 
 
-class JobChange(Job, frozen=True):
+class JobChange(Job, Struct, frozen=True):
     """What compiling changed over all ranks of a job."""
 
+    slowest: int  #: The rank with most time of its own: its call of B less exposed waiting.
     ranks: tuple[RankChange, ...]
     recording: RecordingKind | None  #: What tells transfer from waiting; None where nothing does.
     clock: ClockBasis | None  #: How the ranks were put on one clock; `bound`: waiting is a lower bound.
@@ -139,9 +140,6 @@ class JobChange(Job, frozen=True):
 
     def exposed_parts(self) -> tuple[WaterfallPart, ...]:
         return exposed_parts(*self.told) if self.told else ()
-
-    def waterfalls(self) -> tuple[Waterfall | None, ...]:
-        return tuple(each.waterfall for each in self.ranks)
 
     def collective(self, name: str) -> CollectiveChange | None:
         return next((each for each in self.collectives if each.name == name), None)

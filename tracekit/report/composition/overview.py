@@ -35,7 +35,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
     a, b = (replace(side, label=clipped_within(side.label, LABEL)) for side in (comparison.a, comparison.b))
     comparison = replace(comparison, a=a, b=b)
     notes = short.headline_notes(comparison.notes, (comparison.a.label, comparison.b.label))
-    bound = comparison.b_bound
+    bound = comparison.b.bound
     advice = tuple(advice_of(comparison.findings, comparison.b, bound))
     headline, walls, interval = _answer(comparison)
     if words.different_models(comparison):

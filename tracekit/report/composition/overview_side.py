@@ -53,14 +53,14 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
             advice=tuple(map(_remedy, nothing.remedies[:MOST_REMEDIES])),
             hidden=max(len(single.notes) + len(found) + len(single.findings) - min(len(notes), MOST_NOTES), 0),
         )
-    advice = tuple(advice_of(single.findings, side, single.bound))
+    advice = tuple(advice_of(single.findings, side, side.bound))
     return Overview(
         subject=f"{clipped_within(PurePath(side.path).name, FILE)} · {words.subject(side)}",
         headline=headline,
         walls=" · ".join(figures),
         notes=notes[:MOST_NOTES],
         account=_account(side),
-        bottleneck=_bottleneck(side, single.bound) if single.bound else "",
+        bottleneck=_bottleneck(side, side.bound) if side.bound else "",
         graph_breaks=short.costly_breaks(single.findings),
         tables=tuple(filter(None, (_kernels(side, top), _operators(side, top)))),
         advice=advice,

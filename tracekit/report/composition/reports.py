@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.comparisons import Comparisons
+from tracekit.model.note import grave_sentences, note_sentences, other_sentences
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 from tracekit.numbers import counted
@@ -28,7 +29,6 @@ from tracekit.report.sides import both_sides, with_letters
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled as why
-from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 from tracekit.wings import load, over_ranks
 
 NOTES = "Notes"

@@ -13,7 +13,6 @@ from tracekit.report.document import GateText, Table, columns
 from tracekit.report.sections.groups import distinct_places
 from tracekit.report.words.common import cause_words, shared_scope
 from tracekit.report.words.groups import label_words
-from tracekit.statements.reasons import reason_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 
@@ -35,7 +34,7 @@ def gate_text(comparison: Comparison) -> GateText | None:
     for checked in gate.checked:
         # `wall<=+3%: failed. 1.00 ms to 1.05 ms, +4.6 % to +5.4 %; all of its interval says so.`
         said = ". ".join(filter(None, (OUTCOMES[checked.outcome], _gate_figures(checked))))
-        conditions.append((checked.outcome, f"{checked.condition.text}: {said}; {reason_words(checked.reasons)}."))
+        conditions.append((checked.outcome, f"{checked.condition.text}: {said}; {checked.because}."))
     return GateText(f"Gate: {OUTCOMES[gate.outcome]}{asked}", gate.ends_as, tuple(conditions))
 
 

@@ -12,7 +12,6 @@ from tracekit.report.document import Cell, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import CAUSES, cause_words, scope, scope_of
-from tracekit.statements.places import made_at_words
 
 #: So many kinds of host work are named in a gap.
 MOST_WORK = 2
@@ -145,8 +144,7 @@ def _told_of_estimate(letter: str, side: Side) -> Iterator[str]:
     longest = max(drained, key=lambda sync: sync.idle_after_us, default=None)
     made_at = ""
     if longest:
-        place = made_at_words(longest.place, longest.lines, in_eager_code=longest.in_eager_code)
-        made_at = f" ({clipped(', '.join(filter(None, (longest.call, place))), 240)})"
+        made_at = f" ({clipped(', '.join(filter(None, (longest.call, longest.where))), 240)})"
     for cause, us in estimate.after_sync_us.items():
         if us >= LEAST_AFTER_SYNC * idle_us:
             yield f"{of} {cause_words(cause)} {duration(us)} follow a synchronising call{made_at}."
@@ -199,8 +197,7 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     for sync in idle.syncs[:limit]:
         # tracekit's own wait ends each step that it records.
         own = side.form is not None and "DeviceSynchronize" in sync.call and not (sync.drained or sync.idle_after_us)
-        known = clipped(made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code), 240)
-        where = known or ("end of a step, by tracekit" if own else "not recorded")
+        where = clipped(sync.where or "", 240) or ("end of a step, by tracekit" if own else "not recorded")
         figures = (count(sync.count / steps), count(sync.drained / steps), duration(sync.idle_after_us / steps))
         rows.append((sync.call, *figures, where))
     heads = (*columns("Call", figures=("Count", "Queue drained", "Idle behind it")), *columns("Where"))

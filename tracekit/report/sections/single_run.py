@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from tracekit.model.comparison import Side
+from tracekit.model.note import other_sentences
 from tracekit.model.single_run import NothingCompiled, SingleRun
 from tracekit.names import clipped, clipped_within
 from tracekit.numbers import MISSING, count, counted, duration, mean_count, percent, size
@@ -12,7 +13,6 @@ from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sections.timing import KINDS
 from tracekit.report.words import not_compiled as why
 from tracekit.report.words.common import scope
-from tracekit.report.words.notes import other_sentences
 
 LONGEST_LABEL = 60
 #: Reasons why nothing was compiled, and characters of torch's words on one.

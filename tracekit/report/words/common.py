@@ -11,7 +11,6 @@ from tracekit.names import is_triton
 from tracekit.numbers import count, counted, duration, percent, times, times_within
 from tracekit.report.sides import Sides
 from tracekit.shell import variable_words
-from tracekit.statements.reasons import reason_words
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import FamilyTime, KernelTime
@@ -284,8 +283,8 @@ def verdict_evidence(comparison: Comparison) -> str:
         told.append(STOPPED[verdict.stopped])
     if verdict.basis == "processes":
         told += _other_in_tables(comparison)
-    if verdict.apart is not None and (assumed := reason_words(verdict.apart.assumptions)):
-        told.append(f"the range above is wider: {assumed}")
+    if verdict.apart is not None and verdict.apart.assumed:
+        told.append(f"the range above is wider: {verdict.apart.assumed}")
     return "; ".join(told)
 
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from tracekit.model.analysis import Place
+from tracekit.model.analysis import Place, made_at_words
 from tracekit.model.comparison import FindingStatement
 from tracekit.numbers import count, duration, duration_change, percent
-from tracekit.statements.places import made_at_words
 
 
 class LaunchBound(FindingStatement):

@@ -17,9 +17,9 @@ from tracekit.errors import TracekitError
 from tracekit.measure.engines import LOCAL, opened_ray
 from tracekit.measure.plan import stopping_rule
 from tracekit.measure.progress import console_of_its_own, shown
+from tracekit.model.note import note_sentences
 from tracekit.model.workload import Request
 from tracekit.numbers import counted
-from tracekit.report.words.notes import note_sentences
 from tracekit.shell import steering_variables, variable_words
 from tracekit.sweep.cells import AskedCall, CellResult
 from tracekit.sweep.commands.asking import Planned

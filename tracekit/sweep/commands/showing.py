@@ -14,11 +14,11 @@ from tracekit.errors import TracekitError
 from tracekit.measure.engines import LOCAL
 from tracekit.measure.progress import console_of_its_own, shown
 from tracekit.reading.reports import digest, identity_of_report
+from tracekit.report.contract import json_text
 from tracekit.shell import joined, retyped, split, split_variables, with_variables
 from tracekit.sweep.cells import Asked, CellResult
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.reading.works import read_sweep
-from tracekit.sweep.report.as_json import sweep_json
 from tracekit.sweep.report.overview import sweep_overview
 from tracekit.sweep.report.sections import sweep_report
 from tracekit.sweep.report.words import spread_notes
@@ -50,7 +50,7 @@ def show_sweep(
         found = _figures(folder, asked, results, calls, suite)
     command = "\n".join(_commands(folder, asked, results, found))
     publish(sweep_report(found, command), there, console, detail, overview=sweep_overview(found))
-    write_json(sweep_json(found), json_path)
+    write_json(json_text(found), json_path)
 
 
 def reports_of_sweep(path: Path) -> Path:

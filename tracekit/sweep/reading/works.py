@@ -11,7 +11,7 @@ from tracekit.model.note import Note
 from tracekit.model.run import Environment
 from tracekit.shell import variable_words
 from tracekit.sweep.cells import Asked, CellResult, Suite
-from tracekit.sweep.figures import MachineDifference, Sweep, Work
+from tracekit.sweep.figures import Sweep, Work
 from tracekit.sweep.reading.best import find_best
 from tracekit.sweep.reading.cell_figures import command_of, read_cell
 from tracekit.sweep.reading.chances import judge_together
@@ -24,6 +24,8 @@ from tracekit.sweep.statements import notes as statements
 PACKAGES = ("torch", "triton", "transformers", "diffusers")
 #: What cells of one row always have in common.
 IDENTITY = ("size", "dtype", "machine", "torch")
+#: What machines differ in, where that is not called by its own name.
+CALLED = {"cpu": "CPU", "python": "Python"}
 #: A cell that begins while the one before it is still going out meets little of it.
 SHORTEST_SECONDS = 5.0
 
@@ -49,7 +51,6 @@ def read_sweep(
     processes = asked.processes if asked else {}
     beside = set_beside_published(works, suite) if suite else ()
     return Sweep(
-        schema="tracekit.sweep/1",
         tracekit=__version__,
         name=name,
         suite=suite.name if suite else None,
@@ -178,18 +179,23 @@ def _read_work(
         cells=cells,
         best=tuple(confirm(best, alike) for best in bests),
         differs=_find_differences(results),
-        apart=tuple(MachineDifference(name, (facts.get(name),)) for name in apart if name not in IDENTITY),
+        apart=tuple(_difference(name, (facts.get(name),)) for name in apart if name not in IDENTITY),
     )
 
 
-def _find_differences(results: Sequence[CellResult]) -> tuple[MachineDifference, ...]:
+def _find_differences(results: Sequence[CellResult]) -> tuple[str, ...]:
     """What is not the same on all machines that these cells were measured on.
 
     Hosts of one kind are alike, whatever their names: it is what they have that counts. What a cell does
     not say is taken to be as in the others.
     """
     values = _values_of(results)
-    return tuple(MachineDifference(what, tuple(each)) for what, each in values.items() if len(each) > 1)
+    return tuple(_difference(what, each) for what, each in values.items() if len(each) > 1)
+
+
+def _difference(what: str, values: Iterable[str | None]) -> str:
+    """`driver: 580.1, 590.2`."""
+    return f"{CALLED.get(what, what)}: {', '.join(value or 'none' for value in values)}"
 
 
 def _several(values: Iterable[Each | None]) -> list[Each]:
@@ -241,7 +247,7 @@ def _find_not_pooled(results: Sequence[CellResult]) -> Iterator[Note]:
     cells = _grouped(results, lambda each: each.cell.key).values()
     if unlike := [each for each in cells if _find_apart(each)]:
         apart = _find_apart([result for each in unlike for result in each])
-        differences = [MachineDifference(what, tuple(values)) for what, values in apart.items()]
+        differences = [_difference(what, values) for what, values in apart.items()]
         yield statements.ProcessesNotPooled(cells=len(unlike), of_cells=len(cells), differences=differences)
 
 

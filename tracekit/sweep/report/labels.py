@@ -77,7 +77,7 @@ def _identity(work: Work) -> Identity:
 
 def _apart(work: Work) -> str:
     """`driver: 580.1`, where processes of its cells ran on machines that are not alike."""
-    return ", ".join(each.words() for each in work.apart)
+    return ", ".join(work.apart)
 
 
 def _parts(work: Work) -> tuple[str | None, ...]:

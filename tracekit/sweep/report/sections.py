@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
+from tracekit.model.note import note_sentences
 from tracekit.report import document as doc
 from tracekit.report.composition import shared
 from tracekit.report.composition.reports import METHOD, notes_section
-from tracekit.report.words.notes import note_sentences
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.report import tables
 from tracekit.sweep.report import words as sweeping

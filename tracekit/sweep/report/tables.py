@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
+from tracekit.model.note import note_sentences
 from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.document import Name, Table, columns
-from tracekit.report.words.notes import note_sentences
 from tracekit.sweep.figures import Conditions, Sweep
 from tracekit.sweep.report import words as sweeping
 from tracekit.sweep.report.labels import label, named_cells
@@ -210,7 +210,7 @@ def published_table(sweep: Sweep) -> Table | None:
     note = (
         f"2023: {sweep.published_source}, mean call, mode default. Ours: mean (median), and the speed-up of interleaved"
         " rounds with its 95 % CI."
-        f" {' '.join(filter(None, (sweeping.chance_note(sweep), *sweeping.published_differences(sweep))))}"
+        f" {' '.join(filter(None, (sweeping.chance_note(sweep), *sweep.differs)))}"
     )
     heads = columns("Model", "Setup", figures=(*years, "Eager, ms", "Compiled, ms", "Speed-up"))
     return Table("Compared with 2023", heads, tuple(rows), note) if rows else None

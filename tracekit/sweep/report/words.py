@@ -290,8 +290,3 @@ def spread_notes(sweep: Sweep) -> tuple[Note, ...]:
     if work is None or widest <= MUCH_APART:
         return ()
     return (EagerProcessSpread(work=label(sweep).of(work), spread=widest),)
-
-
-def published_differences(sweep: Sweep) -> tuple[str, ...]:
-    """What is otherwise here than where the published figures come from: a sentence each."""
-    return tuple(each.long() for each in sweep.differences)

@@ -1,12 +1,11 @@
 """What is noted of a sweep, its folder and its cells."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tracekit.model.note import Note
 from tracekit.numbers import counted, percent
 from tracekit.report.words.common import cached_words
 from tracekit.sweep.cells import CellOutcome
-from tracekit.sweep.figures import MachineDifference
 
 
 class CellUnreadable(Note):
@@ -102,18 +101,14 @@ class SameCellInFiles(Note):
 
 class MachinesOfAWorkDiffer(Note):
     code = "machines_of_a_work_differ"
-    differences: Sequence[MachineDifference]
+    differences: Sequence[str]
     works: int
     of_works: int
-
-    @property
-    def facts(self) -> dict[str, object]:
-        return {**super().facts, "differences": in_words(self.differences)}
 
     def long(self) -> str:
         return (
             f"Machines differ within {self.works} of {counted(self.of_works, 'workload')}"
-            f" ({'; '.join(in_words(self.differences))}): compare speed-ups, not times."
+            f" ({'; '.join(self.differences)}): compare speed-ups, not times."
         )
 
     def short(self) -> str:
@@ -124,24 +119,16 @@ class ProcessesNotPooled(Note):
     code = "processes_not_pooled"
     cells: int
     of_cells: int
-    differences: Sequence[MachineDifference]
-
-    @property
-    def facts(self) -> dict[str, object]:
-        return {**super().facts, "differences": in_words(self.differences)}
+    differences: Sequence[str]
 
     def long(self) -> str:
         return (
             f"Processes of {self.cells} of {counted(self.of_cells, 'cell')} ran on machines that differ"
-            f" ({'; '.join(in_words(self.differences))}): not pooled, one row each."
+            f" ({'; '.join(self.differences)}): not pooled, one row each."
         )
 
     def short(self) -> str:
         return f"processes of {self.cells} of {counted(self.of_cells, 'cell')} ran on unlike machines: not pooled"
-
-
-def in_words(differences: Iterable[MachineDifference]) -> list[str]:
-    return [each.words() for each in differences]
 
 
 class ProcessesShareHosts(Note):
