@@ -7,7 +7,7 @@ from statistics import median
 from tracekit.model.analysis import Health
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
-from tracekit.model.note import grave_sentences, note_sentences, other_sentences
+from tracekit.model.note import grave_sentences, other_sentences
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped
@@ -85,7 +85,7 @@ def comparison_details(comparison: Comparison) -> Summary:
     health = [each for side in sides for each in side.health if each.code != "whole_trace"]
     notes = other_sentences(each for each in comparison.notes if each.code != "damaged_recording")
     return (
-        *lines(grave_sentences(comparison.notes), lead="warning: "),
+        *lines(comparison.grave, lead="warning: "),
         *lines(headline.limit_sentences(comparison)),
         *_health(each for each in health if each.severity == "error"),
         BLANK,
@@ -104,7 +104,7 @@ def comparisons_details(compared: Comparisons) -> Summary:
     """Why each is faster, the figures side by side, the most serious finding of each."""
     first = [(each.b.label, finding_texts(listed(each.findings)[:1]).findings) for each in compared.comparisons]
     own = len(several.notes_of_runs(compared))
-    notes = (*note_sentences(compared.notes), f"{counted(own, 'note')} on single runs in the report" if own else None)
+    notes = (*compared.warnings, f"{counted(own, 'note')} on single runs in the report" if own else None)
     return (
         *lines(several.notes_of_runs(compared, grave=True), lead="warning: "),
         *lines(several.sentences(compared)),
@@ -192,11 +192,7 @@ def _groups(comparison: Comparison) -> tuple[Table, ...]:
         below = f"\n{clipped_before(place, NAME)}" if place else ""
         change = duration_change(group.delta_us)
         rows.append((Styled(((name, ""), (below, "dim"))), words.became(group), " → ".join(numbers), change))
-    evidence = [
-        f"{group_label(group)}: {' '.join(each.long() for each in group.evidence)}"
-        for group in groups
-        if group.evidence
-    ]
+    evidence = [f"{group_label(group)}: {' '.join(group.evidence_words)}" for group in groups if group.evidence]
     caption = f"Kernel groups with the largest change, {words.shared_scope(comparison)}"
     note = "\n".join((*evidence, words.legend(words.kinds_and_ways(groups)[0])))
     return (Table(caption, columns("Kernels", "Became", figures=("Count", "Change")), tuple(rows), note),)
