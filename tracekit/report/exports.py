@@ -35,7 +35,7 @@ OF_GROUP: dict[str, tuple[type, Callable[[KernelGroup], object]]] = {
     "where": (str, lambda group: BETWEEN.join(group.where)),
     "a_kernels": (str, lambda group: BETWEEN.join(member.name for member in group.a)),
     "b_kernels": (str, lambda group: BETWEEN.join(member.name for member in group.b)),
-    "evidence": (str, lambda group: BETWEEN.join(each.long() for each in group.evidence)),
+    "evidence": (str, lambda group: BETWEEN.join(group.evidence_words)),
 }
 #: What every file of kernel groups has, whatever is known of them.
 GROUP_COLUMNS = {"group": int, **{name: kind for name, (kind, _) in OF_GROUP.items()}}

@@ -25,8 +25,6 @@ from tracekit.wings import load, wings
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: Where a struct's own schema lies in a file.
 PLACE = "#/$defs/{name}"
-
-
 FILES: dict[str, type[Struct]] = {
     "analysis": AnalysisFile,
     "comparison": ComparisonFile,
@@ -67,7 +65,7 @@ def schema(name: str) -> dict[str, Any]:
         found = {each for noun in found for each in re.findall(r"'#/\$defs/(\w+)'", str(told[noun]))} - needed.keys()
     for noun, fields in needed.items():
         said = _said()[noun]
-        fields["description"] = " ".join(said[""].split())
+        fields["description"] = " ".join(said.get("", "").split())
         properties = fields.get("properties", {})
         for key, each in properties.items():
             if words := said.get(key) or UNITS.get(key.rsplit("_", 1)[-1]):
