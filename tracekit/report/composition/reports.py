@@ -15,7 +15,7 @@ from tracekit.report.composition.overview_several import comparisons_overview
 from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.method import TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
 from tracekit.report.sections import several, single_run
-from tracekit.report.sections.figures import overview_table
+from tracekit.report.sections.figures import comparison_figures
 from tracekit.report.sections.findings import finding_texts, listed
 from tracekit.report.sections.groups import every_group, evidence_table, group_table, origin_table
 from tracekit.report.sections.headline import waterfall_table
@@ -49,7 +49,7 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
         doc.section("kernels", "Kernels", doc.Part(kernels or top, top, doc.TABLES)),
         doc.section("timelines", "Timeline", timelines_by_name(sides)),
         shared.folded(
-            "figures", "Figures", "times, counts, memory", doc.both(single_run.figures_table(side), doc.TABLES)
+            "figures", "Figures", "times, counts, memory", doc.both(single_run.side_figures(side), doc.TABLES)
         ),
         shared.family_section(sides),
         shared.idle_section(sides, (8, 8)),
@@ -97,7 +97,7 @@ def comparison_report(
             "side-by-side",
             "Figures",
             "times, counts, memory and start-up, side by side",
-            doc.both(overview_table(comparison), doc.TABLES),
+            doc.both(comparison_figures(comparison), doc.TABLES),
             doc.both(startup_table(comparison), doc.TABLES),
         ),
         shared.family_section(sides, matmul_table(comparison), *shared.of_each(top_kernels_table, sides, (15, 10))),
@@ -140,7 +140,7 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         if texts.findings:
             folded = doc.Fold(f"{name}: {counted(len(texts.findings), 'finding')}", (texts,))
             findings.append(doc.Part(folded, folded, unfolded=True))
-    figures = several.figures_table(compared)
+    figures = several.comparisons_figures(compared)
     sections = (
         doc.section("findings", "Findings", *findings),
         shared.folded("time", "Waterfalls", "from eager to each, part by part", *falls),

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from statistics import median
 
+from msgspec.structs import replace
+
 from tracekit.model.analysis import Health
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
@@ -24,13 +26,13 @@ from tracekit.report.document import (
 )
 from tracekit.report.sections import headline, several
 from tracekit.report.sections.compilation import compilation_sentences
-from tracekit.report.sections.figures import overview_table
+from tracekit.report.sections.figures import comparison_figures
 from tracekit.report.sections.findings import finding_texts, listed
 from tracekit.report.sections.groups import clipped_before, distinct_places, group_label
 from tracekit.report.sections.headline import part_labels, waterfall_note
 from tracekit.report.sections.idle import cause_table
-from tracekit.report.sections.several import figures_table
-from tracekit.report.sections.single_run import compiled_too_late, figure_rows
+from tracekit.report.sections.several import comparisons_figures
+from tracekit.report.sections.single_run import compiled_too_late, side_figures
 from tracekit.report.sides import both_sides, with_letters
 from tracekit.report.words import common as words
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
@@ -50,12 +52,11 @@ def analysis_details(single: SingleRun) -> Summary:
     steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
     over = {"steps": steps, "span": spans, "whole": words.extent(side)}[window.kind]
     caption = f"{clipped(PurePath(side.path).name, 40)}: {over}, {duration(window.span_us)}"
-    heads = columns(words.scope(side).capitalize(), figures=("",))
     return (
         *lines(grave_sentences(single.notes), lead="warning: "),
         *_health(side.health),
         *lines((late,), style="yellow"),
-        Table(caption, heads, tuple(figure_rows(side)), f"GPU {idle}." if idle else ""),
+        replace(side_figures(side), caption=caption, note=f"GPU {idle}." if idle else ""),
         *lines(compilation_sentences(side)),
         *_parted(_idle(side)),
     )
@@ -89,7 +90,7 @@ def comparison_details(comparison: Comparison) -> Summary:
         *lines(headline.limit_sentences(comparison)),
         *_health(each for each in health if each.severity == "error"),
         BLANK,
-        overview_table(comparison),
+        comparison_figures(comparison),
         *lines(each for side in sides for each in compilation_sentences(side)),
         *_parted(_waterfall(comparison)),
         *_parted([table] if (table := cause_table(both_sides(comparison), brief=True)) and table.rows else []),
@@ -109,7 +110,7 @@ def comparisons_details(compared: Comparisons) -> Summary:
         *lines(several.notes_of_runs(compared, grave=True), lead="warning: "),
         *lines(several.sentences(compared)),
         BLANK,
-        figures_table(compared),
+        comparisons_figures(compared),
         BLANK,
         *(
             Line(f"{name}: {each.title}", "", f"{each.severity}: ", SEVERITY_STYLES[each.severity])
