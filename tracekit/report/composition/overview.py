@@ -16,6 +16,7 @@ from tracekit.report.sections.headline import gate_text
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after
+from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 from tracekit.wings import load, over_ranks
@@ -48,7 +49,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
             evidence="Their figures do not compare: tracekit analyze shows each by itself",
             hidden=len(comparison.notes),
         )
-    account = call_account(comparison)
+    account = call_account(both_sides(comparison), comparison)
     is_open = comparison.verdict.established and comparison.verdict.in_this_process
     known = over_ranks() if comparison.job else None
     ranks = load(known.table)(comparison.job, (comparison.a.label, b.label)) if known else None
@@ -65,7 +66,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
         notes=notes[:MOST_NOTES],
         bars=bars((comparison,), (comparison.a, comparison.b)),
         account=account,
-        tables=tuple(filter(None, (operator_table(comparison), ranks))),
+        tables=tuple(filter(None, (operator_table(both_sides(comparison)), ranks))),
         slower=slower_words(comparison, account),
         bottleneck=_bottleneck(b, bound) if bound else "",
         graph_breaks=short.costly_breaks(comparison.findings),
