@@ -4,7 +4,6 @@ from msgspec.structs import replace
 
 from tracekit.report import document as doc
 from tracekit.report.composition import shared
-from tracekit.report.composition.reports import METHOD, notes_section
 from tracekit.report.words.notes import note_sentences
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.report import tables
@@ -80,9 +79,9 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             "method",
             "How it was measured",
             "cells, processes, intervals",
-            doc.both(doc.Definitions(METHOD, tuple(method.items())), doc.TABLES),
+            doc.both(doc.Definitions(shared.METHOD, tuple(method.items())), doc.TABLES),
         ),
-        notes_section(None, note_sentences(sweep.notes)),
+        shared.notes_section(note_sentences(sweep.notes)),
         shared.command_section(command),
     )
     # The map stands in for the terminal's table.
