@@ -17,7 +17,7 @@ from tracekit.report.sections.timing import (
     timing_table,
 )
 from tracekit.report.sides import both_sides
-from tracekit.report.words.common import _noise, _roughly, verdict_evidence, verdict_sentence
+from tracekit.report.words.common import _noise, verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -121,7 +121,9 @@ def test_runs_of_several_processes_say_of_how_many_their_ratio_is():
 
 
 def test_noise_is_said_with_one_figure():
-    assert [_roughly(each) for each in (0.0945, 0.0218, 0.00001)] == ["9 %", "2 %", "below 0.01 %"]
+    assert [_noise(each, 2.0, None) for each in (0.0945, 0.0218, 0.00001)] == [
+        f"noise floor {told}" for told in ("9 %", "2 %", "below 0.01 %")
+    ]
 
 
 def test_a_high_noise_floor_is_no_figure_and_names_the_load():

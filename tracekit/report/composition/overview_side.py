@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from tracekit.model.comparison import Bound, Side
-from tracekit.model.single_run import NothingCompiled, Remedy, SingleRun
+from tracekit.model.comparison import Side
+from tracekit.model.single_run import NothingCompiled, SingleRun
 from tracekit.names import clipped, clipped_within
 from tracekit.numbers import count, counted, duration, percent
-from tracekit.report.composition.overview import MOST_NOTES, advice_of, hidden
+from tracekit.report.composition.overview import MOST_NOTES, advice_of, bottleneck_words, hidden
 from tracekit.report.composition.overview_account import call_account, operator_table
 from tracekit.report.document import Advice, Line, Overview, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name
@@ -37,7 +37,11 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
             evidence=f"eager: {' · '.join((headline, *figures))}",
             notes=notes[:MOST_NOTES],
             why=tuple(_why(nothing)),
-            advice=tuple(map(_remedy, nothing.remedies[:MOST_REMEDIES])),
+            advice=tuple(
+                Advice(each.option or words, words if each.option else "", "", False, each.command or "")
+                for each in nothing.remedies[:MOST_REMEDIES]
+                for words in [not_compiled.advice_words(each)]
+            ),
             hidden=max(len(single.notes) + len(found) + len(single.findings) - min(len(notes), MOST_NOTES), 0),
         )
     advice = tuple(advice_of(single.findings, side, single.bound))
@@ -47,7 +51,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
         walls=" · ".join(figures),
         notes=notes[:MOST_NOTES],
         account=call_account(sides),
-        bottleneck=_bottleneck(side, single.bound) if single.bound else "",
+        bottleneck=bottleneck_words(side, single.bound) if single.bound else "",
         graph_breaks=short.costly_breaks(single.findings),
         tables=tuple(filter(None, (_kernels(side, top), operator_table(sides, top)))),
         advice=advice,
@@ -72,11 +76,6 @@ def _why(nothing: NothingCompiled) -> Iterator[Line]:
         yield Line(not_compiled.UNTOLD, "bold")
 
 
-def _remedy(remedy: Remedy) -> Advice:
-    words = not_compiled.advice_words(remedy)
-    return Advice(remedy.option or words, words if remedy.option else "", "", False, remedy.command or "")
-
-
 def _answer(side: Side) -> list[str]:
     """`3.39 ms per call`, `GPU idle 76 %`, `200 kernels, 200 launches`."""
     told = [f"{duration(side.wall_us)} per call"] if side.wall_us is not None else []
@@ -94,12 +93,6 @@ def _answer(side: Side) -> list[str]:
         operators = counted(round(side.analysis.cpu.operator_count / side.steps), "operator")
         told.append(f"{operators}, {duration(side.analysis.cpu.operator_us / side.steps)} {words.scope(side)}")
     return told or ["no GPU activity was recorded"]
-
-
-def _bottleneck(side: Side, bound: Bound) -> str:
-    what, why = short.bottleneck(side, bound)
-    told = why if what == short.UNKNOWN else f"{what}: {why}"
-    return f"{told[:1].upper()}{told[1:]}"
 
 
 def _kernels(side: Side, top: int) -> Table | None:
