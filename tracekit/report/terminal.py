@@ -59,10 +59,7 @@ def shown(summary: Summary) -> RenderableType:
                 for name, rows in part.groups:
                     drawn += [Text(printable(name), "bold"), _rows(part, widths, rows)]
             case Commands():
-                # Long commands are continued with backslashes, so that they can be copied.
-                is_command = "tracekit " in part.text
-                lines = command_lines(part.text, COMMAND_WIDTH) if is_command else [printable(part.text)]
-                drawn.append(Text("  " + "\n    ".join(lines), "cyan", no_wrap=True, overflow="ignore"))
+                drawn.append(_command(part.text))
     return Group(*drawn)
 
 
@@ -122,6 +119,12 @@ def _rows(
         parted.pad_left(widths[table.parted] - parted.cell_len)
         drawn.add_row(Text((" " * INDENT + printable(name)).ljust(first)), *figures)
     return drawn
+
+
+def _command(text: str) -> Text:
+    """Long commands are continued with backslashes, so that they can be copied."""
+    lines = command_lines(text, COMMAND_WIDTH) if "tracekit " in text else [printable(text)]
+    return Text("  " + "\n    ".join(lines), "cyan", no_wrap=True, overflow="ignore")
 
 
 def command_lines(text: str, width: int) -> list[str]:

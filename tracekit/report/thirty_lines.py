@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tracekit.names import clipped, clipped_within
 from tracekit.numbers import counted
-from tracekit.report.accounts import NO_DIGIT, shown_account
+from tracekit.report.accounts import NO_DIGIT, ShownRow, shown_account
 from tracekit.report.advised import advised
 from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview, Styled, Summary, Table, columns
 from tracekit.report.terminal import command_lines, height
@@ -50,13 +50,11 @@ def shown_overview(
 def verdict_lines(overview: Overview, width: int = WIDTH) -> tuple[Line, ...]:
     """The gate's outcome, the verdict, and what it rests on. The interval takes a line of its own where it must."""
     style = RESULT_STYLES.get(overview.result[1], "bold") if overview.result else "bold"
-    answer, gate = "    ".join(filter(None, (overview.headline, overview.walls))), overview.gate
+    answer = "    ".join(filter(None, (overview.headline, overview.walls)))
     whole = "    ".join(filter(None, (answer, overview.spread)))
     lines = (whole,) if len(whole) + 2 <= width or not overview.spread else (answer, overview.spread)
     return (
-        *([Line(gate.words, OUTCOME_STYLES[gate.ends_as])] if gate else []),
-        *(Line(f"  {said}", OUTCOME_STYLES[outcome]) for outcome, said in (gate.conditions if gate else ())),
-        *([BLANK] if gate else []),
+        *_gate(overview),
         *(Line(f"  {line}", style) for line in lines),
         *([Line(f"  {overview.evidence}")] if overview.evidence else []),
     )
@@ -161,6 +159,13 @@ def last_lines(*pieces: str, width: int = WIDTH) -> tuple[Line, ...]:
     return tuple(Line(line, "dim", unbroken=True) for line in lines)
 
 
+def _gate(overview: Overview) -> Iterator[Line]:
+    if overview.gate is not None:
+        yield Line(overview.gate.words, OUTCOME_STYLES[overview.gate.ends_as])
+        yield from (Line(f"  {said}", OUTCOME_STYLES[outcome]) for outcome, said in overview.gate.conditions)
+        yield BLANK
+
+
 def _account(account: Account, width: int) -> Table:
     shown = shown_account(account)
     heads = [clipped_within(each, LONGEST_HEAD) for each in shown.heads if shown.is_compared]
@@ -184,9 +189,7 @@ def _account(account: Account, width: int) -> Table:
             figure.replace(NO_DIGIT, " ").rjust(width) if NO_DIGIT in figure else figure
             for figure, width in zip(row.figures, widths, strict=True)
         )
-        sign, style = ("+", "red") if row.share > 0 else ("-", "green")
-        drawn = Styled(((sign * round(abs(row.share) * bar), "" if row.unjudged else style),))
-        rows.append((name, *figures, *((drawn,) if bar else ()), *((row.what,) if told else ())))
+        rows.append((name, *figures, *((_bar(row, bar),) if bar else ()), *((row.what,) if told else ())))
         if below and row.what:
             rows.append((f"{'  ' * (row.level + 2)}{row.what}", *[""] * (len(row.figures) + bool(bar))))
     words_beside = columns(*[""] * (bool(bar) + bool(told)))
@@ -195,6 +198,11 @@ def _account(account: Account, width: int) -> Table:
 
 def _least_name(width: int) -> int:
     return min(LEAST_NAME, width // NAMES_ACROSS)
+
+
+def _bar(row: ShownRow, longest: int) -> Styled:
+    sign, style = ("+", "red") if row.share > 0 else ("-", "green")
+    return Styled(((sign * round(abs(row.share) * longest), "" if row.unjudged else style),))
 
 
 def _fitted(table: Table, width: int) -> Table:
