@@ -58,11 +58,6 @@ def test_counts_have_no_decimals():
     assert numbers.count_change(-4430.6) == "−4,431"
 
 
-def test_a_mean_that_is_no_whole_number_says_of_what_it_is_one():
-    assert numbers.mean_count(305, 2) == "153 (mean of 2 steps)"
-    assert numbers.mean_count(302, 2) == "151"
-
-
 def test_what_was_not_measured_is_never_zero():
     for shown in (
         numbers.duration,

@@ -100,12 +100,6 @@ def is_whole(value: float) -> bool:
     return abs(value - round(value)) < 0.05
 
 
-def mean_count(total: int, steps: int) -> str:
-    """So many per step; where that is no whole number, of how many steps it is the mean."""
-    each = total / steps
-    return count(each) if is_whole(each) else f"{count(each)} (mean of {steps:,} steps)"
-
-
 def count_change(value: float | None) -> str:
     if value is None:
         return MISSING

@@ -6,7 +6,7 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.waiting import idle_saving
 from tracekit.model.comparison import Deltas
 from tracekit.numbers import MISSING
-from tracekit.report.sections.figures import overview_table
+from tracekit.report.sections.figures import comparison_figures
 from tracekit.statements.health import Truncated
 from tracekit.statements.notes.recordings import DamagedRecording, NoRichRecording
 
@@ -48,7 +48,7 @@ def test_a_rich_recording_of_one_side_alone_divides_neither():
 def test_nothing_is_claimed_of_a_step_against_a_whole_recording():
     found = compare(make_side("a", make_analysis(window="whole")), make_side("b", make_analysis(COMPILED)))
     assert (found.groups, found.coverage, found.findings, found.waterfall) == ((), None, (), None)
-    assert {row[3] for row in overview_table(found).rows} == {MISSING}
+    assert {row[3] for row in comparison_figures(found).rows} == {MISSING}
 
 
 def test_idle_time_that_recording_lengthened_saves_what_the_call_has_of_it():

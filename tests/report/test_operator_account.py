@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.sides import ORDER, make_cpu_analysis, make_form, make_side, scaled
+from tests.sides import make_cpu_analysis, make_form, make_side, scaled
 
-from tracekit.comparison.comparing import compare
 from tracekit.model.analysis import OperatorTime, StepUse, Window
 from tracekit.model.comparison import Side
 from tracekit.report.composition.overview_account import MOST_OPERATORS, operator_table
 from tracekit.report.document import Table
+from tracekit.report.sides import with_letters
 
 
 def side(label: Any, ms: float, span_us: float = 40_000.0, **changes: Any) -> Side:
@@ -22,7 +22,7 @@ def side(label: Any, ms: float, span_us: float = 40_000.0, **changes: Any) -> Si
 
 
 def table(a: Side, b: Side) -> Table:
-    found = operator_table(compare(a, b, ORDER))
+    found = operator_table(with_letters(a, b))
     assert found is not None
     return found
 
@@ -87,7 +87,7 @@ def test_c_kernels_that_record_nothing_are_said_to_be_in_the_wrapper() -> None:
 
 
 def test_a_gpu_has_no_such_table() -> None:
-    assert operator_table(compare(make_side("a"), make_side("b"))) is None
+    assert operator_table(with_letters(make_side("a"), make_side("b"))) is None
 
 
 def test_steps_that_differ_far_are_told_for_rows_are_means() -> None:

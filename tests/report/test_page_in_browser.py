@@ -281,10 +281,10 @@ def test_pages_of_one_side_and_of_several_are_drawn_and_in_reach_on_any_screen(t
 
 
 def test_on_a_phone_each_figure_stands_beside_the_name_of_its_column(phone):
-    label = "getComputedStyle(document.querySelector('#side-by-side tbody td'), '::before').content"
+    label = "getComputedStyle(document.querySelector('#figures tbody td'), '::before').content"
     assert phone.page.evaluate(label) == '"A: vit_eager"'
-    phone.page.evaluate("document.querySelector('#side-by-side table').scrollIntoView()")
-    roles = "[...document.querySelectorAll('#side-by-side table [role]')].map((each) => each.getAttribute('role'))"
+    phone.page.evaluate("document.querySelector('#figures table').scrollIntoView()")
+    roles = "[...document.querySelectorAll('#figures table [role]')].map((each) => each.getAttribute('role'))"
     assert {*phone.page.evaluate(roles)} == {"row", "cell", "rowheader", "columnheader", "rowgroup"}
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.groups import ModuleTime
-from tracekit.model.idle_estimate import NOTHING, Between
+from tracekit.model.idle_estimate import NOTHING
 from tracekit.numbers import (
     MINUS,
     change_with_share,
@@ -21,7 +21,7 @@ from tracekit.numbers import (
     scale_of,
 )
 from tracekit.report.document import Chart, ChartRow, DrawnBar
-from tracekit.report.sections.call import CALL_PARTS, CallTime, call_times
+from tracekit.report.sections.call import CALL_PARTS, call_times
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.headline import LETTERS, Names, part_label, waterfall_changes
 from tracekit.report.sections.idle import causes_present, ranged_idle_causes
@@ -78,36 +78,29 @@ def _fall(label: str, start: float, end: float, us: float, colour: str | None) -
 def call_chart(comparison: Comparison) -> Chart | None:
     """One call of both sides, divided into what it consists of; None where the sides have no common scale."""
     sides = (comparison.a, comparison.b)
-    found = call_times((comparison,), sides)
-    return _calls([side.label for side in sides], *found) if found else None
-
-
-def _calls(names: Sequence[str], basis: str, calls: Sequence[CallTime]) -> Chart:
+    if (found := call_times((comparison,), sides)) is None:
+        return None
+    basis, calls = found
+    # Communication has no segment where there is none.
+    communicates = any(call.communication_us for call in calls)
+    segments = [each for each in SEGMENTS if each[0] != "communication_us" or communicates]
     unit, scale, decimals = scale_of(max(each.whole_us for each in calls))
-    rows = []
-    for name, call in zip(names, calls, strict=True):
+    rows, told = [], []
+    for side, call in zip(sides, calls, strict=True):
         start, bars = 0.0, []
-        for field, kind, colour, ink in _segments(calls):
+        for field, kind, colour, ink in segments:
             length = getattr(call, field) / scale
             text = f"{length:,.{decimals}f}"
-            bars.append(DrawnBar(start, start + length, colour, f"{name}, {kind}: {text} {unit}", text, kind, ink))
+            bars.append(
+                DrawnBar(start, start + length, colour, f"{side.label}, {kind}: {text} {unit}", text, kind, ink)
+            )
             start += length
-        rows.append(ChartRow(f"{name} {call.whole_us / scale:,.{decimals}f} {unit}", tuple(bars)))
+        rows.append(ChartRow(f"{side.label} {call.whole_us / scale:,.{decimals}f} {unit}", tuple(bars)))
+        # The figures, for who does not see them.
+        parts = ", ".join(f"{kind} {duration(getattr(call, field))}" for field, kind, *_ in segments)
+        told.append(f"{side.label} {duration(call.whole_us)}: {parts}")
     title = f"One call, {unit} ({'unprofiled' if basis == 'unprofiled' else 'with profiler'})"
-    return Chart("call", title, f"{title}; {'; '.join(_told(names, calls))}.", unit, tuple(rows), inside=True)
-
-
-def _segments(calls: Sequence[CallTime]) -> list[tuple[str, str, str, str]]:
-    """Communication has none where there is no communication."""
-    communicates = any(call.communication_us for call in calls)
-    return [each for each in SEGMENTS if each[0] != "communication_us" or communicates]
-
-
-def _told(names: Sequence[str], calls: Sequence[CallTime]) -> Iterator[str]:
-    """The figures, for who does not see them."""
-    for name, call in zip(names, calls, strict=True):
-        parts = ", ".join(f"{words} {duration(getattr(call, segment))}" for segment, words, *_ in _segments(calls))
-        yield f"{name} {duration(call.whole_us)}: {parts}"
+    return Chart("call", title, f"{title}; {'; '.join(told)}.", unit, tuple(rows), inside=True)
 
 
 class _Cell(Struct, frozen=True):
@@ -123,14 +116,18 @@ class _Cell(Struct, frozen=True):
         kind, colour = f"within {percent(NO_CHANGE, 0)}", "total"
         if abs(change) >= NO_CHANGE:
             kind, colour = ("more", "loss") if change > 0 else ("less GPU time", "gain")
+        strength = FAINTEST + (STRONGEST - FAINTEST) * min(abs(change) / FULL_CHANGE, 1.0)
+        times = f"{duration(module.a_us)} → {duration(module.b_us)}"
+        kernels = f"{count(module.a_kernels)} → {count(module.b_kernels)} kernels"
+        told = f"{times}, {change_with_share(module.delta_us, module.a_us)}, {kernels}"
         return DrawnBar(
             self.start_us / scale,
             (self.start_us + module.a_us) / scale,
             colour,
-            f"{module.path or self.name}: {_module_words(module)}",
-            f"{self.name} {_share(change)}",
+            f"{module.path or self.name}: {told}",
+            f"{self.name} {f'{change * 100:+.0f} %'.replace('-', MINUS)}",
             kind,
-            strength=_strength(change),
+            strength=round(strength, 3),
         )
 
 
@@ -161,20 +158,6 @@ def _cells(module: ModuleTime, name: str, level: int, start_us: float, least_us:
             shown = child.path.removeprefix(f"{module.path}.")
             yield from _cells(child, shown, level + 1, start_us, least_us)
         start_us += child.a_us
-
-
-def _share(change: float) -> str:
-    return f"{change * 100:+.0f} %".replace("-", MINUS)
-
-
-def _strength(change: float) -> float:
-    return round(FAINTEST + (STRONGEST - FAINTEST) * min(abs(change) / FULL_CHANGE, 1.0), 3)
-
-
-def _module_words(module: ModuleTime) -> str:
-    times = f"{duration(module.a_us)} \N{RIGHTWARDS ARROW} {duration(module.b_us)}"
-    kernels = f"{count(module.a_kernels)} \N{RIGHTWARDS ARROW} {count(module.b_kernels)} kernels"
-    return f"{times}, {change_with_share(module.delta_us, module.a_us)}, {kernels}"
 
 
 def comparison_charts(comparison: Comparison) -> Iterator[Chart | None]:
@@ -214,12 +197,11 @@ def cause_chart(sides: Sides) -> Chart | None:
     how = "as recorded" if profiled else "unprofiled calls"
     title = f"Idle time by cause in milliseconds, {how}, {scope_of(sides)}"
     values = {label: [each.us / 1e3 for each in figures] for label, figures in us.items()}
-    reaches = {label: [_reach(each) for each in figures] for label, figures in us.items()}
+    reaches = {
+        label: [(each.low_us / 1e3, each.high_us / 1e3) if each.half_us else None for each in figures]
+        for label, figures in us.items()
+    }
     return _grouped("idle-causes", title, values, sides, "ms", reaches) if values else None
-
-
-def _reach(time: Between) -> tuple[float, float] | None:
-    return (time.low_us / 1e3, time.high_us / 1e3) if time.half_us else None
 
 
 def phase_chart(sides: Sides) -> Chart | None:

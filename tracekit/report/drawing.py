@@ -12,7 +12,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tracekit.names import printable
-from tracekit.report.document import Chart, ChartRow, DrawnBar
+from tracekit.report.document import Chart, DrawnBar
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -72,10 +72,16 @@ def _traces(chart: Chart) -> Iterator[dict[str, Any]]:
     """One for each kind and look of bars."""
     alike: dict[tuple[str, str, bool, str], list[tuple[float, float, DrawnBar]]] = {}
     for at, row in enumerate(chart.rows):
-        for place, width, bar in _placed(at, row, inside=chart.inside):
-            alike.setdefault((bar.kind, bar.colour, bar.hatched, bar.ink), []).append((place, width, bar))
+        # The middle and the width of each bar on the axis of rows.
+        lines = 1 if chart.inside else max(1, len(row.bars))
+        for number, bar in enumerate(row.bars):
+            place = at + COVERED * (((0 if chart.inside else number) + 0.5) / lines - 0.5)
+            alike.setdefault((bar.kind, bar.colour, bar.hatched, bar.ink), []).append((place, COVERED / lines, bar))
     for (kind, hue, hatched, ink), some in alike.items():
         places, widths, bars = zip(*some, strict=True)
+        reaches = [(bar.reach or (bar.end, bar.end), bar.end) for bar in bars]
+        beyond, below = [high - end for (_, high), end in reaches], [end - low for (low, _), end in reaches]
+        error = {**REACH, "color": colour("ink"), "array": beyond, "arrayminus": below}
         yield {
             "type": "bar",
             "orientation": "h",
@@ -99,22 +105,8 @@ def _traces(chart: Chart) -> Iterator[dict[str, Any]]:
                 "line": {"color": colour("paper"), "width": 1},
                 **({"pattern": {"shape": "/"}} if hatched else {}),
             },
-            **({"error_x": _reach(bars)} if any(bar.reach for bar in bars) else {}),
+            **({"error_x": error} if any(bar.reach for bar in bars) else {}),
         }
-
-
-def _placed(at: int, row: ChartRow, *, inside: bool) -> Iterator[tuple[float, float, DrawnBar]]:
-    """The middle and the width of each bar of the row on the axis of rows."""
-    lines = 1 if inside else max(1, len(row.bars))
-    for number, bar in enumerate(row.bars):
-        line = 0 if inside else number
-        yield at + COVERED * ((line + 0.5) / lines - 0.5), COVERED / lines, bar
-
-
-def _reach(bars: Sequence[DrawnBar]) -> dict[str, Any]:
-    ends = [(bar.reach or (bar.end, bar.end), bar.end) for bar in bars]
-    beyond, below = [high - end for (_, high), end in ends], [end - low for (low, _), end in ends]
-    return {**REACH, "color": colour("ink"), "array": beyond, "arrayminus": below}
 
 
 def colour(name: str) -> str:

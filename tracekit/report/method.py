@@ -1,10 +1,11 @@
 """How each number came about, in words for a reader who does not know tracekit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Run
-from tracekit.model.single_run import SingleRun
+from tracekit.report.sections.figures import basis_of
+from tracekit.report.sides import Sides
 
 WALL = "From the call's start on the host until the device is done, profiler off."
 
@@ -101,75 +102,50 @@ FINDINGS = "Savings are upper estimates and may overlap: do not add them up."
 STEP = "One call, or the whole trace where no steps are marked. All figures are per step."
 
 
-def _drawn(whose: str, own: str, lit: str) -> str:
-    return (
-        f"The step of median length{whose}{own}: GPU activity by stream, idle gaps by main cause, the host thread by "
-        f"innermost event. Hovering a kernel highlights {lit}."
-    )
+#: Of one side, of two, and of several.
+TIMELINE = (
+    "The step of median length{whose}: GPU activity by stream, idle gaps by main cause, the host thread by innermost "
+    "event. Hovering a kernel highlights {lit}."
+)
+OWN_START = "{}, each from its own start"
+TIMELINES = {
+    1: TIMELINE.format(whose="", lit="all kernels of its name"),
+    2: TIMELINE.format(
+        whose=OWN_START.format(" of each side"), lit="its kernel group; its counterpart is paired by order"
+    ),
+    3: TIMELINE.format(whose=OWN_START.format(" of each variant"), lit="all kernels of its name"),
+}
 
 
-#: Of two sides, of one, and of several.
-OWN_START = ", each from its own start"
-TIMELINES = _drawn(" of each side", OWN_START, "its kernel group; its counterpart is paired by order")
-TIMELINE = _drawn("", "", "all kernels of its name")
-TIMELINES_BY_NAME = _drawn(" of each variant", OWN_START, "all kernels of its name")
-
-
-def how_one_was_measured(single: SingleRun, run: Run | None) -> Iterator[tuple[str, str]]:
-    """Each kind of figure that a report on one side shows, and how it came about."""
-    side = single.side
-    if side.wall_us is not None:
+def how_measured(
+    sides: Sides,
+    findings: Iterable[Finding] = (),
+    run: Run | None = None,
+    comparison: Comparison | None = None,
+    *,
+    drawn: bool = False,
+) -> Iterator[tuple[str, str]]:
+    """Each kind of figure that a report on these sides shows, and how it came about; timelines if they are `drawn`."""
+    every, forms = [side for _, side in sides], [side.form for _, side in sides if side.form]
+    if any(side.wall_us is not None for side in every):
         yield "Wall time", f"{WALL} {ALTERNATION}" if run and len(set(run.order)) > 1 else WALL
-    if side.analysis.gpu is None:
+    if comparison and comparison.verdict.ci95:
+        yield "Speed-up", _speed_up(comparison)
+    if all(side.analysis.gpu is None for side in every):
         yield "Operators", OPERATORS
     else:
         yield "GPU busy time", BUSY
-        yield "Idle time", IDLE_UNPROFILED if side.unprofiled_idle_us is not None else IDLE_RECORDED
-        if side.bound:
-            yield "Bottleneck", BOUND
-        yield "Kernels and launches", KERNELS
-    if side.timeline:
-        yield "Timeline", TIMELINE
-    yield from _besides((side,), single.findings)
-
-
-def how_measured(comparison: Comparison, run: Run | None) -> Iterator[tuple[str, str]]:
-    """The same of a report on two sides."""
-    sides, ways = (comparison.a, comparison.b), {group.how for group in comparison.groups}
-    if comparison.verdict.result != "not_timed":
-        yield "Wall time", f"{WALL} {ALTERNATION}" if run and run.order else WALL
-    if comparison.verdict.ci95 and comparison.verdict.basis == "apart":
-        yield "Speed-up", SPEED_UP_APART
-    elif comparison.verdict.ci95:
-        controlled = any(side.form.timing.controls for side in sides if side.form and side.form.timing)
-        holds = SEVERAL_PROCESSES if comparison.verdict.basis == "processes" else ONE_PROCESS
-        yield (
-            "Speed-up",
-            SPEED_UP
-            + (NOISE_BY_CONTROLS if controlled else NOISE_BY_HALVES)
-            + holds
-            + (NEXT_PROCESS if comparison.verdict.next_process95 else ""),
-        )
-    if all(side.analysis.gpu is None for side in sides):
-        yield "Operators", OPERATORS
-    else:
-        yield "GPU busy time", BUSY
-        unprofiled = comparison.waterfall is not None and comparison.waterfall.basis == "unprofiled"
-        yield "Idle time", IDLE_UNPROFILED if unprofiled else IDLE_RECORDED
-        if comparison.a.bound or comparison.b.bound:
-            yield "Bottleneck", BOUND
-        if comparison.traffic:
+        yield "Idle time", IDLE_UNPROFILED if basis_of(every) == "unprofiled" else IDLE_RECORDED
+        yield "Bottleneck", BOUND
+        if comparison and comparison.traffic:
             yield "Memory traffic", TRAFFIC
         yield "Kernels and launches", KERNELS
-        told = GROUPS if "names" in ways or not ways else GROUPS_BY_WORK
-        yield "Kernel groups", GROUPS_BY_PROVENANCE if "provenance" in ways else told
-    if any(side.form.numerics for side in sides if side.form):
+        if comparison:
+            ways = {group.how for group in comparison.groups}
+            told = GROUPS if "names" in ways or not ways else GROUPS_BY_WORK
+            yield "Kernel groups", GROUPS_BY_PROVENANCE if "provenance" in ways else told
+    if comparison and any(form.numerics for form in forms):
         yield "Outputs", OUTPUTS
-    yield from _besides(sides, comparison.findings)
-
-
-def _besides(sides: tuple[Side, ...], findings: tuple[Finding, ...]) -> Iterator[tuple[str, str]]:
-    forms = [side.form for side in sides if side.form]
     if any(form.memory for form in forms):
         yield "GPU memory", MEMORY
     if any(form.gpu_state for form in forms):
@@ -177,3 +153,15 @@ def _besides(sides: tuple[Side, ...], findings: tuple[Finding, ...]) -> Iterator
     if any(finding.saving_us is not None for finding in findings):
         yield "Savings", FINDINGS
     yield "Step", STEP
+    if drawn:
+        yield "Timeline", TIMELINES[min(len(sides), 3)]
+
+
+def _speed_up(comparison: Comparison) -> str:
+    verdict, forms = comparison.verdict, (comparison.a.form, comparison.b.form)
+    if verdict.basis == "apart":
+        return SPEED_UP_APART
+    controlled = any(form.timing.controls for form in forms if form and form.timing)
+    noise = NOISE_BY_CONTROLS if controlled else NOISE_BY_HALVES
+    holds = SEVERAL_PROCESSES if verdict.basis == "processes" else ONE_PROCESS
+    return f"{SPEED_UP}{noise}{holds}{NEXT_PROCESS if verdict.next_process95 else ''}"

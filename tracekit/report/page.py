@@ -76,7 +76,11 @@ def _environment() -> jinja2.Environment:
     # A figure is not parted from its unit; what follows may go to the next line.
     made.filters["unbroken"] = lambda figure: UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
     made.filters["whole_options"] = _whole_options
-    made.filters["script_json"] = _script_json
+    # JSON that can stand in a script element: no text in it can end the element.
+    ends = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+    made.filters["script_json"] = lambda data: Markup(
+        json.dumps(data, allow_nan=False, separators=(",", ":")).translate(ends)
+    )
     made.filters["duration"] = duration
     made.filters["shown"] = shown_account
     made.filters["advised"] = advised
@@ -95,12 +99,6 @@ def _whole_options(line: str) -> Markup:
         told += Markup('{}<span class="whole">{}</span>').format(line[end : option.start()], option[0])
         end = option.end()
     return told + line[end:]
-
-
-def _script_json(data: object) -> Markup:
-    """JSON that can stand in a script element: no text in it can end the element."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _is_wide(table: Table) -> bool:

@@ -111,7 +111,12 @@ def packed(timeline: StepTimeline, groups: dict[int, int]) -> bytes:
     """`groups` are the numbers of the kernel groups at places of the side's sequence."""
     of_groups = np.array([groups.get(at, NO_GROUP) for at in timeline.positions])
     lanes = np.minimum(np.array(timeline.work.lanes, dtype=np.int64), MOST_LANES - 1)
-    work, gaps, host = map(_columns, bars_of(timeline))
+    columns = []
+    for bars in bars_of(timeline):
+        starts, durations = _ticks(bars)
+        begins, labels = np.diff(starts, prepend=0), np.array(bars.labels)
+        columns.append((_by_bytes(begins, "<u4"), _by_bytes(durations, "<u4"), _by_bytes(labels, "<u2")))
+    work, gaps, host = columns
     untold = gaps[2:] if gaps_are_holes(timeline) else gaps
     return b"".join((*work, _by_bytes(of_groups, "<u2"), _by_bytes(lanes, "<u1"), *untold, *host))
 
@@ -124,12 +129,6 @@ def gaps_are_holes(timeline: StepTimeline) -> bool:
     found = np.stack((begin, end - begin))[:, end > begin]
     told = np.stack((gap_starts, gap_durations))
     return found.shape == told.shape and bool((np.abs(found - told) <= 1).all())
-
-
-def _columns(bars: Bars) -> tuple[bytes, bytes, bytes]:
-    starts, durations = _ticks(bars)
-    labels = _by_bytes(np.array(bars.labels), "<u2")
-    return _by_bytes(np.diff(starts, prepend=0), "<u4"), _by_bytes(durations, "<u4"), labels
 
 
 def _by_bytes(numbers: Ints, kind: str) -> bytes:

@@ -52,7 +52,7 @@ def told_comparison(found: facts.Diagnostics = TOLD) -> Comparison:
 
 
 def test_what_compiled_code_does_is_told_per_step():
-    told = {label: values[0] for label, values in rows_of(compilation_table(told_side(), "B")).items()}
+    told = {label: values[0] for label, values in rows_of(compilation_table(with_letters(told_side()))).items()}
     expected = {
         "Compiled regions entered, per call": "2",
         "Compiled graphs called, per call": "3",
@@ -69,15 +69,15 @@ def test_what_compiled_code_does_is_told_per_step():
 
 def test_an_eager_side_has_no_table():
     eager = make_side("eager", form=make_form("eager"))
-    assert compilation_table(eager, "A") is None
+    assert compilation_table(with_letters(eager)) is None
     nothing = replace(REGIONS, regions=(), graphs=0)
-    assert compilation_table(replace(eager, analysis=replace(eager.analysis, regions=nothing)), "A") is None
+    assert compilation_table(with_letters(replace(eager, analysis=replace(eager.analysis, regions=nothing)))) is None
 
 
 def test_a_bare_trace_tells_what_its_recording_shows():
     bare = replace(told_side(), form=None)
-    assert "Graphs compiled" not in rows_of(compilation_table(bare, "B"))
-    assert "GPU time launched from compiled code" in rows_of(compilation_table(bare, "B"))
+    assert "Graphs compiled" not in rows_of(compilation_table(with_letters(bare)))
+    assert "GPU time launched from compiled code" in rows_of(compilation_table(with_letters(bare)))
     assert break_table(bare, "B") is None
 
 
@@ -114,12 +114,13 @@ def test_phases_are_drawn_in_seconds_of_the_side_that_was_compiled_alone():
 
 def test_what_torch_s_log_did_not_tell_is_noted_below_the_figures():
     noted = CompileLogUnreadable("OSError")
-    assert noted.long() in compilation_table(told_side(replace(TOLD, noted=(noted,))), "A").note
+    assert noted.long() in compilation_table(with_letters(told_side(replace(TOLD, noted=(noted,))))).note
 
 
 def test_a_reached_recompile_limit_has_a_line_of_its_own():
     limit = facts.EagerFallback("recompile_limit", "forward", "model.py:12", "Dynamo recompile limit exceeded")
-    told = rows_of(compilation_table(told_side(replace(TOLD, fallbacks=(*TOLD.fallbacks, limit))), "A"))
+    reached = told_side(replace(TOLD, fallbacks=(*TOLD.fallbacks, limit)))
+    told = rows_of(compilation_table(with_letters(reached)))
     assert told["Recompile limit"] == ("reached",)
     assert told["Fallbacks to eager"] == ("2",)
-    assert "Recompile limit" not in rows_of(compilation_table(told_side(), "A"))
+    assert "Recompile limit" not in rows_of(compilation_table(with_letters(told_side())))

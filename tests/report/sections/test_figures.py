@@ -5,7 +5,7 @@ from tests.report.conftest import bare_comparison, timed_comparison
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.sequence import Rates, Traffic, TrafficTotal
-from tracekit.report.sections.figures import overview_table
+from tracekit.report.sections.figures import comparison_figures
 from tracekit.report.sections.traffic import matmul_table
 
 GIB = 2**30
@@ -28,18 +28,20 @@ def with_groups(*groups: KernelGroup, total: TrafficTotal | None = None) -> Comp
 
 
 def traffic_cells(comparison: Comparison) -> tuple[object, ...] | None:
-    return next((row[1:] for row in overview_table(comparison).rows if str(row[0]).startswith("Memory traffic")), None)
+    return next(
+        (row[1:] for row in comparison_figures(comparison).rows if str(row[0]).startswith("Memory traffic")), None
+    )
 
 
 def test_the_overview_tells_what_traffic_was_removed_and_of_how_much_it_is_known() -> None:
     known = with_groups(FUSED, total=TrafficTotal(4 * GIB, 1 * GIB, 0.69, 0.96))
     assert traffic_cells(known) == ("4.00 GiB", "1.00 GiB", "\N{MINUS SIGN}3.00 GiB (\N{MINUS SIGN}75 %)")
-    assert "69 % of A's GPU time and 96 % of B's" in overview_table(known).note
+    assert "69 % of A's GPU time and 96 % of B's" in comparison_figures(known).note
     all_known = with_groups(FUSED, total=TrafficTotal(4 * GIB, 5 * GIB, 1, 1))
-    assert "GPU time" not in overview_table(all_known).note
+    assert "GPU time" not in comparison_figures(all_known).note
     assert (traffic_cells(all_known) or ())[2] == "+1.00 GiB (+25 %)"
     assert traffic_cells(bare_comparison()) is None
-    assert "traffic" not in overview_table(bare_comparison()).note
+    assert "traffic" not in comparison_figures(bare_comparison()).note
 
 
 def test_matmuls_tell_their_share_of_the_peak_the_longest_first() -> None:

@@ -17,7 +17,7 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.report import timelines as drawing
 from tracekit.report.contract import comparisons_json
 from tracekit.report.markdown import LONGEST
-from tracekit.report.sections.several import figures_table, headline, notes_of_runs, shortest_calls, subjects
+from tracekit.report.sections.several import comparisons_figures, headline, notes_of_runs, shortest_calls, subjects
 from tracekit.statements.notes.work import PackageDiffers
 
 NAMES = ("default", "reduce-overhead", "max-autotune")
@@ -37,7 +37,7 @@ def made(alike: bool = True, names: tuple[str, ...] = NAMES) -> Comparisons:
 
 def test_the_eager_form_stands_once_and_each_form_beside_its_own():
     told = made()
-    table = figures_table(told)
+    table = comparisons_figures(told)
     labels = [column.label for column in table.columns]
     assert labels == ["Figure", "A: eager", "B: default", "C: reduce-overhead", "D: max-autotune"]
     found = rows_of(table)

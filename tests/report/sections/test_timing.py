@@ -17,7 +17,7 @@ from tracekit.report.sections.timing import (
     timing_table,
 )
 from tracekit.report.sides import both_sides
-from tracekit.report.words.common import _noise, _roughly, verdict_evidence, verdict_sentence
+from tracekit.report.words.common import _noise, verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -63,8 +63,8 @@ def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
 def test_without_enough_controls_odd_calls_are_compared_with_even_ones():
     comparison = compare(*make_pair(STEADY, scaled(0.5)), ORDER)
     assert rows_of(certainty_table(comparison))["Rounds"] == ("10",)
-    assert "odd against even" in dict(how_measured(comparison, None))["Speed-up"]
-    assert "a second call of the same variant" in dict(how_measured(timed(), None))["Speed-up"]
+    for each, how in ((comparison, "odd against even"), (timed(), "a second call of the same variant")):
+        assert how in dict(how_measured(both_sides(each), comparison=each))["Speed-up"]
 
 
 def test_the_verdicts_numbers_are_all_there_and_each_of_several_processes_has_a_row():
@@ -121,7 +121,9 @@ def test_runs_of_several_processes_say_of_how_many_their_ratio_is():
 
 
 def test_noise_is_said_with_one_figure():
-    assert [_roughly(each) for each in (0.0945, 0.0218, 0.00001)] == ["9 %", "2 %", "below 0.01 %"]
+    assert [_noise(each, 2.0, None) for each in (0.0945, 0.0218, 0.00001)] == [
+        f"noise floor {told}" for told in ("9 %", "2 %", "below 0.01 %")
+    ]
 
 
 def test_a_high_noise_floor_is_no_figure_and_names_the_load():

@@ -17,8 +17,8 @@ def communication_rows(comparison: Comparison) -> Iterator[AccountRow]:
     if job is None or job.told is None:
         return
     a, b = job.told
-    transfer, waiting = ((getattr(a, name), getattr(b, name)) for name in ("exposed_transfer_us", "exposed_waiting_us"))
-    yield account_row(TRANSFER, *transfer, transfer_words(job, a, b))
+    transfer, waiting = ([getattr(a, name), getattr(b, name)] for name in ("exposed_transfer_us", "exposed_waiting_us"))
+    yield account_row(TRANSFER, transfer, transfer_words(job, a, b))
     longest = max((b, a), key=lambda call: call.exposed_waiting_us or 0.0)
     is_much = max(waiting) >= LEAST_SLOWER * max(each.compute_us + each.exposed_us for each in (a, b))
-    yield account_row(WAITING, *waiting, waits_words(longest) if is_much else "")
+    yield account_row(WAITING, waiting, waits_words(longest) if is_much else "")

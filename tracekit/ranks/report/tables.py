@@ -135,7 +135,20 @@ def late_table(told: Ranks, most: int) -> Table | None:
 def collective_table(told: Ranks, most: int) -> Table | None:
     """The kinds of collectives, those with most time first; of a fleet those of all groups together."""
     kinds = tuple(_over_groups(told.collectives)) if told.step_rows else told.collectives
-    rows = (_collective(each) for each in kinds[:most])
+    rows = (
+        (
+            f" {collective_name(each)}",
+            f"{each.count:,}",
+            size(each.bytes),
+            duration(each.transfer_us),
+            duration(sum(one.us for one in each.waiting_us)),
+            f"{each.busbw_gbps:,.1f}" if each.busbw_gbps is not None else MISSING,
+            duration(each.arrival_spread_us),
+            f"rank {each.late_ranks[0].rank} ({each.late_ranks[0].times})" if each.late_ranks else MISSING,
+            words.MOSTLY[each.kind],
+        )
+        for each in kinds[:most]
+    )
     heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "GB/s", words.LATE_BY))
     return filled_table("", (*heads, *columns(words.CAME_LAST, "mostly")), rows)
 
@@ -169,22 +182,6 @@ def _over_groups(collectives: Sequence[CollectiveUse]) -> list[CollectiveUse]:
             )
         )
     return sorted(found, key=lambda each: -((each.transfer_us or 0.0) + sum(one.us for one in each.waiting_us)))
-
-
-def _collective(each: CollectiveUse) -> tuple[str, ...]:
-    waited = sum(one.us for one in each.waiting_us)
-    late = each.late_ranks[0] if each.late_ranks else None
-    return (
-        f" {collective_name(each)}",
-        f"{each.count:,}",
-        size(each.bytes) if each.bytes is not None else MISSING,
-        duration(each.transfer_us),
-        duration(waited),
-        f"{each.busbw_gbps:,.1f}" if each.busbw_gbps is not None else MISSING,
-        duration(each.arrival_spread_us),
-        f"rank {late.rank} ({late.times})" if late else MISSING,
-        words.MOSTLY[each.kind],
-    )
 
 
 def collective_name(each: CollectiveUse) -> str:

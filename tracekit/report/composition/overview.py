@@ -16,6 +16,7 @@ from tracekit.report.sections.headline import gate_text
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after
+from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 from tracekit.wings import load, over_ranks
@@ -48,10 +49,11 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
             evidence="Their figures do not compare: tracekit analyze shows each by itself",
             hidden=len(comparison.notes),
         )
-    account = call_account(comparison)
+    account = call_account(both_sides(comparison), comparison)
     is_open = comparison.verdict.established and comparison.verdict.in_this_process
     known = over_ranks() if comparison.job else None
-    ranks = load(known.table)(comparison.job, (comparison.a.label, b.label)) if known else None
+    ranks = load(known.table)(comparison.job, (a.label, b.label)) if known else None
+    torch = b.environment.packages.get("torch") if b.environment else None
     return Overview(
         subject=words.subjects(comparison),
         headline=headline,
@@ -65,15 +67,15 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
         notes=notes[:MOST_NOTES],
         bars=bars((comparison,), (comparison.a, comparison.b)),
         account=account,
-        tables=tuple(filter(None, (operator_table(comparison), ranks))),
+        tables=tuple(filter(None, (operator_table(both_sides(comparison)), ranks))),
         slower=slower_words(comparison, account),
-        bottleneck=_bottleneck(b, bound) if bound else "",
+        bottleneck=bottleneck_words(b, bound, b.label) if bound else "",
         graph_breaks=short.costly_breaks(comparison.findings),
         advice=advice,
         nothing_faster=comparison.verdict.result != "not_timed",
         checks=tuple(_checks(comparison)),
         repeat=repeat,
-        measured_with=_measured_with(b) if repeat else "",
+        measured_with=f"torch {torch}" if repeat and torch else "",
         hidden=hidden(comparison.notes, comparison.findings, notes, advice),
     )
 
@@ -138,14 +140,13 @@ def _next_process(comparison: Comparison) -> tuple[float, float] | None:
     return 1 / beyond[1], 1 / beyond[0]
 
 
-def _bottleneck(side: Side, bound: Bound) -> str:
+def bottleneck_words(side: Side, bound: Bound, name: str = "") -> str:
+    """`compiled is launch-bound: ...`, `Launch-bound: ...` where there is no other side."""
     kind, why = short.bottleneck(side, bound)
-    return f"{side.label}: {why}" if kind == short.UNKNOWN else f"{side.label} is {kind}: {why}"
-
-
-def _measured_with(side: Side) -> str:
-    version = side.environment.packages.get("torch") if side.environment else None
-    return f"torch {version}" if version else ""
+    if name:
+        return f"{name}: {why}" if kind == short.UNKNOWN else f"{name} is {kind}: {why}"
+    told = why if kind == short.UNKNOWN else f"{kind}: {why}"
+    return f"{told[:1].upper()}{told[1:]}"
 
 
 def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar, ...]:
@@ -164,21 +165,21 @@ def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar,
 
 def advice_of(findings: Iterable[Finding], side: Side, bound: Bound | None) -> Iterator[Advice]:
     """What was tried, the fastest first, then what is estimated, the largest first, then what has no figure."""
+
+    def gain(finding: Finding) -> tuple[int, float]:
+        if finding.verified is not None:
+            return 0, -finding.verified.speedup
+        return (1, -finding.saving_us) if finding.saving_us is not None else (2, 0.0)
+
     seen = set[str]()
-    for finding in sorted(findings, key=_gain):
+    for finding in sorted(findings, key=gain):
         what, why = short.advice_words(finding)
         if what and what not in seen and len(seen) < MOST_ADVICE:
             seen.add(what)
             command = finding.advice.long() if finding.advice and finding.advice.to_be_copied else ""
             starts = finding.code in OF_STARTS
-            gain = "" if starts else _gain_words(finding, side, bound)
-            yield Advice(what, why, gain, finding.verified is not None, command, starts)
-
-
-def _gain(finding: Finding) -> tuple[int, float]:
-    if finding.verified is not None:
-        return 0, -finding.verified.speedup
-    return (1, -finding.saving_us) if finding.saving_us is not None else (2, 0.0)
+            words = "" if starts else _gain_words(finding, side, bound)
+            yield Advice(what, why, words, finding.verified is not None, command, starts)
 
 
 def _gain_words(finding: Finding, side: Side, bound: Bound | None) -> str:

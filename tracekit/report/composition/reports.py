@@ -14,180 +14,166 @@ from tracekit.report.composition import shared
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_several import comparisons_overview
 from tracekit.report.composition.overview_side import side_overview
-from tracekit.report.method import TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
+from tracekit.report.method import how_measured
 from tracekit.report.sections import several, single_run
-from tracekit.report.sections.figures import overview_table
+from tracekit.report.sections.figures import comparison_figures
 from tracekit.report.sections.findings import finding_texts, listed
 from tracekit.report.sections.groups import every_group
-from tracekit.report.sections.headline import waterfall_table
+from tracekit.report.sections.headline import LETTERS, waterfall_table
 from tracekit.report.sections.kernels import every_kernel, top_kernels_table
 from tracekit.report.sections.modules import module_tree
 from tracekit.report.sections.outputs import accuracy_sentence, numerics_table, picture_sources
-from tracekit.report.sections.timing import certainty_table, process_table, startup_table, timing_table
+from tracekit.report.sections.timing import certainty_table, process_table, startup_table
 from tracekit.report.sections.traffic import matmul_table
-from tracekit.report.sides import both_sides, with_letters
+from tracekit.report.sides import Sides, both_sides, with_letters
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled as why
 from tracekit.wings import load, over_ranks
 
-NOTES = "Notes"
-METHOD = "How this was measured"
+UNSCALED = "{}: no waterfall: its sides have no common scale."
+#: What a section is made of, where it has nothing else.
+Parts = Iterable[doc.Part | doc.Block | None]
 
 
 def side_report(single: SingleRun, run: Run | None = None, command: str | None = None) -> doc.Report:
     """One run or trace by itself; `command` is the one that makes the report anew."""
-    side, sides = single.side, with_letters(single.side)
-    notes, nothing = (*grave_sentences(single.notes), *single_run.warnings(single)), single.nothing_compiled
-    title = single_run.headline(side)
+    side, nothing = single.side, single.nothing_compiled
+    title, notes = single_run.headline(side), (*grave_sentences(single.notes), *single_run.warnings(single))
     if nothing is not None:
         title, notes = f"{why.HEADLINE}. {title}", (f"{why.because(nothing.reasons)}.", *notes)
-    sections = (
-        single_run.nothing_section(nothing) if nothing is not None else None,
-        _findings(single.findings, words.scope(side), side.wall_us),
-        doc.section("kernels", "Kernels", doc.Part(every_kernel(side), doc.TABLES)),
-        doc.section("timelines", "Timeline", timelines_by_name(sides)),
-        shared.folded(
-            "figures", "Figures", "times, counts, memory", doc.Part(single_run.figures_table(side), doc.TABLES)
+    sides = with_letters(side)
+    sections = _sections(
+        sides,
+        first=(
+            single_run.nothing_section(nothing) if nothing is not None else None,
+            _findings(single.findings, words.scope(side), side.wall_us),
+            doc.section("kernels", "Kernels", doc.Part(every_kernel(side), doc.TABLES)),
         ),
-        shared.family_section(sides),
-        shared.idle_section(sides),
-        shared.compilation_section(sides),
-        shared.operator_section(sides),
-        shared.memory_section(sides),
-        shared.setup_section(sides, run),
-        shared.method_section(
-            sides, doc.Definitions(METHOD, tuple(how_one_was_measured(single, run))), timing_table(sides)
-        ),
-        notes_section(run, notes),
-        shared.command_section(command),
+        drawn=timelines_by_name(sides),
+        figures=[doc.Part(single_run.side_figures(side), doc.TABLES)],
+        findings=single.findings,
+        notes=notes,
+        run=run,
+        command=command,
     )
-    return doc.Report(title, side_overview(single), tuple(filter(None, sections)))
+    return doc.Report(title, side_overview(single), sections)
 
 
 def comparison_report(
     comparison: Comparison, run: Run | None = None, command: str | None = None, repeat: str = ""
 ) -> doc.Report:
     """Two sides; `command` is the one that reproduces the report, `repeat` measures both again."""
-    sides, drawn = both_sides(comparison), timelines(comparison)
-    numerics, pictures = numerics_table(comparison), picture_sources(comparison)
+    sides, numerics, pictures = both_sides(comparison), numerics_table(comparison), picture_sources(comparison)
     what = accuracy_sentence(comparison) or "Outputs of the sides and of the reference."
-    told = doc.Bullets("Outputs", (what,))
-    outputs = (told, doc.Pictures(pictures) if pictures else None, numerics) if numerics else ()
-    sections = (
-        doc.section(
-            "module-tree",
-            "Modules",
-            doc.Part(module_tree(comparison), doc.TABLES),
-            doc.Part(_icicle(comparison), page_only=True),
+    icicle, ranks = module_chart(comparison), over_ranks() if comparison.job else None
+    sections = _sections(
+        sides,
+        first=(
+            doc.section(
+                "module-tree",
+                "Modules",
+                doc.Part(module_tree(comparison), doc.TABLES),
+                doc.Part(doc.Fold("As an icicle", (icicle,)), page_only=True) if icicle else None,
+            ),
+            _findings(comparison.findings, words.shared_scope(comparison), comparison.b.wall_us),
+            load(ranks.section)(comparison) if ranks else None,
+            doc.section("groups", "Kernel groups", doc.Part(every_group(comparison), doc.TABLES)),
         ),
-        _findings(comparison.findings, words.shared_scope(comparison), comparison.b.wall_us),
-        _ranks(comparison),
-        doc.section("groups", "Kernel groups", doc.Part(every_group(comparison), doc.TABLES)),
-        doc.section("timelines", "Timeline", drawn),
-        _waterfall(comparison),
-        shared.folded(
-            "side-by-side",
-            "Figures",
-            "times, counts, memory and start-up, side by side",
-            doc.Part(overview_table(comparison), doc.TABLES),
+        drawn=timelines(comparison),
+        falls=_falls(comparison),
+        figures=(
+            doc.Part(comparison_figures(comparison), doc.TABLES),
             doc.Part(startup_table(comparison), doc.TABLES),
         ),
-        shared.family_section(
-            sides, matmul_table(comparison), *(top_kernels_table(side, letter) for letter, side in sides)
-        ),
-        shared.idle_section(sides),
-        shared.compilation_section(sides),
-        shared.operator_section(sides),
-        shared.memory_section(sides, *outputs),
-        shared.setup_section(sides, run),
-        shared.method_section(
-            sides,
-            _method(how_measured(comparison, run), TIMELINES if drawn else None),
-            certainty_table(comparison),
-            timing_table(sides),
-            process_table(comparison),
-        ),
-        notes_section(run, (*grave_sentences(comparison.notes), *other_sentences(comparison.notes))),
-        shared.command_section(command),
+        kernels=(matmul_table(comparison), *(top_kernels_table(side, letter) for letter, side in sides)),
+        outputs=(doc.Bullets("Outputs", (what,)), doc.Pictures(pictures) if pictures else None, numerics)
+        if numerics
+        else (),
+        timing=(certainty_table(comparison), process_table(comparison)),
+        comparison=comparison,
+        findings=comparison.findings,
+        notes=(*grave_sentences(comparison.notes), *other_sentences(comparison.notes)),
+        run=run,
+        command=command,
     )
-    title = words.verdict_sentence(comparison)
-    return doc.Report(title, comparison_overview(comparison, repeat), tuple(filter(None, sections)))
+    return doc.Report(words.verdict_sentence(comparison), comparison_overview(comparison, repeat), sections)
 
 
 def comparisons_report(compared: Comparisons, command: str | None = None) -> doc.Report:
     """Several ways to compile, a column a form."""
-    sides = with_letters(*compared.sides)
-    on_runs, grave = several.notes_of_runs(compared), several.notes_of_runs(compared, grave=True)
-    drawn = timelines_by_name(sides)
-    falls: list[doc.Part | doc.Block | None] = []
-    findings: list[doc.Part | doc.Block | None] = []
-    for at, each in enumerate(compared.comparisons):
-        # The forms' own names, for the eager one is not the column's.
-        name, ends = each.b.label, (each.a.label, each.b.label)
-        table = waterfall_table(each, ends)
-        if table is None:
-            falls.append(f"{name}: no waterfall: its sides have no common scale.")
-        else:
-            chart = waterfall_chart(each, f"waterfall-{at}", ends)
-            falls.append(chart)
-            falls.append(doc.Part(doc.Fold(table.caption, (table,)), doc.TABLES))
-        texts = finding_texts(listed(each.findings), words.shared_scope(each), 3, each.b.wall_us, f"{at}-")
-        if texts.findings:
-            folded = doc.Fold(f"{name}: {counted(len(texts.findings), 'finding')}", (texts,))
-            findings.append(doc.Part(folded, doc.FIRST))
-    figures = several.figures_table(compared)
-    sections = (
-        doc.section("findings", "Findings", *findings),
-        shared.folded("time", "Waterfalls", "from eager to each, part by part", *falls),
-        doc.section("timelines", "Timeline", drawn),
-        shared.folded(
-            "side-by-side",
-            "Figures",
-            "times, counts and memory, a column each",
+    sides, figures = with_letters(*compared.sides), several.comparisons_figures(compared)
+    # The forms' own names, for the eager one is not the column's.
+    named = [(each.b.label, each) for each in compared.comparisons]
+    listed_of = (
+        (name, finding_texts(listed(each.findings), words.shared_scope(each), 3, each.b.wall_us, f"{at}-"))
+        for at, (name, each) in enumerate(named)
+    )
+    folds = (
+        doc.Fold(f"{name}: {counted(len(texts.findings), 'finding')}", (texts,))
+        for name, texts in listed_of
+        if texts.findings
+    )
+    sections = _sections(
+        sides,
+        first=[doc.section("findings", "Findings", *(doc.Part(fold, doc.FIRST) for fold in folds))],
+        drawn=timelines_by_name(sides),
+        falls=(
+            part
+            for at, (name, each) in enumerate(named)
+            for part in _falls(each, f"waterfall-{at}", (each.a.label, each.b.label)) or [UNSCALED.format(name)]
+        ),
+        figures=(
             doc.Part(doc.Beside((figures,), "columns"), doc.TABLES),
             doc.Part(several.run_table(compared), doc.TABLES),
         ),
-        shared.family_section(sides, *(top_kernels_table(side, letter, 8) for letter, side in sides)),
-        shared.idle_section(sides, 3),
+        kernels=[top_kernels_table(side, letter, 8) for letter, side in sides],
+        comparison=compared.comparisons[0],
+        findings=[finding for each in compared.comparisons for finding in each.findings],
+        notes=(
+            *several.notes_of_runs(compared, grave=True),
+            *note_sentences(compared.notes),
+            *several.shortest_calls(compared),
+            *several.notes_of_runs(compared),
+        ),
+        command=command,
+    )
+    return doc.Report(several.headline(compared), comparisons_overview(compared), sections)
+
+
+def _sections(
+    sides: Sides,
+    *,
+    first: Iterable[doc.Section | None],
+    drawn: doc.Timelines | None,
+    figures: Parts,
+    notes: tuple[str, ...],
+    findings: Iterable[Finding],
+    falls: Parts = (),
+    kernels: Parts = (),
+    outputs: tuple[doc.Block | None, ...] = (),
+    timing: Iterable[doc.Table | None] = (),
+    comparison: Comparison | None = None,
+    run: Run | None = None,
+    command: str | None = None,
+) -> tuple[doc.Section, ...]:
+    """Those that any number of sides have, in the order of every report. The report's own stand `first`, or within."""
+    sections = (
+        *first,
+        doc.section("timelines", "Timeline", drawn),
+        shared.folded("time", "Waterfall", "every part of the change", *falls),
+        shared.folded("figures", "Figures", "times, counts, memory", *figures),
+        shared.family_section(sides, *kernels),
+        shared.idle_section(sides),
         shared.compilation_section(sides),
         shared.operator_section(sides),
-        shared.memory_section(sides),
-        shared.setup_section(sides, None),
-        shared.method_section(
-            sides,
-            _method(how_measured(compared.comparisons[0], None), TIMELINES_BY_NAME if drawn else None),
-            timing_table(sides),
-        ),
-        notes_section(None, (*grave, *note_sentences(compared.notes), *several.shortest_calls(compared), *on_runs)),
+        shared.memory_section(sides, outputs),
+        shared.setup_section(sides, run),
+        shared.method_section(sides, how_measured(sides, findings, run, comparison, drawn=drawn is not None), timing),
+        shared.notes_section(notes, run),
         shared.command_section(command),
     )
-    title = several.headline(compared)
-    return doc.Report(title, comparisons_overview(compared), tuple(filter(None, sections)))
-
-
-def _waterfall(comparison: Comparison) -> doc.Section | None:
-    return shared.folded(
-        "time",
-        "Waterfall",
-        "every part of the change",
-        doc.Part(waterfall_chart(comparison), doc.FIRST),
-        doc.Part(waterfall_table(comparison), doc.TABLES),
-    )
-
-
-def _ranks(comparison: Comparison) -> doc.Section | None:
-    """All ranks of a run of several."""
-    known = over_ranks()
-    if comparison.job is None or known is None:
-        return None
-    section: doc.Section | None = load(known.section)(comparison)
-    return section
-
-
-def _icicle(comparison: Comparison) -> doc.Fold | None:
-    chart = module_chart(comparison)
-    return doc.Fold("As an icicle", (chart,)) if chart else None
+    return tuple(filter(None, sections))
 
 
 def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) -> doc.Section | None:
@@ -195,13 +181,7 @@ def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) 
     return doc.section("findings", "Findings", doc.Part(found if found.findings else None, doc.FIRST))
 
 
-def notes_section(run: Run | None, notes: tuple[str, ...]) -> doc.Section | None:
-    """What must be known to rely on the figures, the gravest first."""
-    if run:
-        notes = (*notes, *run.notes, *(noted.long() for noted in run.noted), f"Size chosen: {run.size_reason}.")
-    return shared.folded("notes", NOTES, f"{len(notes)}", doc.Bullets(NOTES, notes)) if notes else None
-
-
-def _method(measured: Iterable[tuple[str, str]], drawn: str | None) -> doc.Definitions:
-    """How all came about, timelines too where they are `drawn`."""
-    return doc.Definitions(METHOD, (*measured, *((("Timeline", drawn),) if drawn else ())))
+def _falls(comparison: Comparison, id_: str = "waterfall", names: tuple[str, str] = LETTERS) -> list[doc.Part | str]:
+    """The waterfall between two sides, drawn and as a table; nothing where there is none."""
+    chart, table = waterfall_chart(comparison, id_, names), waterfall_table(comparison, names)
+    return [doc.Part(chart, doc.FIRST), doc.Part(table, doc.TABLES)] if chart else []

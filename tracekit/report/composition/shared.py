@@ -1,6 +1,7 @@
 """The sections that reports of one side, of two and of several have in common."""
 
 import datetime
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -12,9 +13,11 @@ from tracekit.report.sections.idle import cause_table, gap_table, queue_table, s
 from tracekit.report.sections.kernels import family_table, operator_table
 from tracekit.report.sections.outputs import memory_table
 from tracekit.report.sections.setting import component_table, environment_table, gpu_state_table, settings_table
-from tracekit.report.sections.timing import health_table, recording_table
+from tracekit.report.sections.timing import health_table, recording_table, timing_table
 from tracekit.report.sides import Sides
 
+NOTES = "Notes"
+METHOD = "How this was measured"
 ON_CPU = (
     "A CPU run shows which operators ran and how long, what Inductor fused into C++ kernels, and unprofiled wall times."
     " It shows no GPU kernels, no launches and no idle time, and does not predict GPU results: launch cost, memory "
@@ -42,7 +45,8 @@ def folded(id_: str, title: str, hint: str, *parts: doc.Part | doc.Block | None,
     return replace(made, folded=True, hint=hint) if made else None
 
 
-def idle_section(sides: Sides, rows: int = 8) -> doc.Section | None:
+def idle_section(sides: Sides) -> doc.Section | None:
+    rows = 8 if len(sides) <= 2 else 3
     return folded(
         "idle",
         "GPU idle",
@@ -67,7 +71,7 @@ def operator_section(sides: Sides) -> doc.Section | None:
     return folded("operators", "Operators", hint, ON_CPU if on_cpu else None, *tables)
 
 
-def memory_section(sides: Sides, *outputs: doc.Block | None) -> doc.Section | None:
+def memory_section(sides: Sides, outputs: tuple[doc.Block | None, ...]) -> doc.Section | None:
     """GPU memory, after what was found of `outputs`."""
     title, hint = ("Outputs and memory", "errors, tolerance, peaks") if outputs else ("Memory", "peaks")
     return folded("outputs", title, hint, *outputs, memory_table(sides), short=title.partition(" ")[0])
@@ -78,6 +82,7 @@ def setup_section(sides: Sides, run: Run | None) -> doc.Section | None:
     compared = tuple(table for table in (settings_table(sides), environment_table(sides)) if table)
     these, it = ("This is a bare trace file", "it") if len(sides) == 1 else ("These are bare trace files", "them")
     unknown = f"{these}: what was run, and with which software, is not recorded in {it}."
+    started = datetime.datetime.fromisoformat(run.started).astimezone(datetime.UTC) if run else None
     made = doc.standing_section(
         "setting",
         "Setup",
@@ -85,22 +90,27 @@ def setup_section(sides: Sides, run: Run | None) -> doc.Section | None:
         doc.Beside(compared) if compared else None,
         gpu_state_table(sides),
         None if compared else unknown,
-        _recorded(run) if run else None,
+        f"Recorded {started:%Y-%m-%d %H:%M} UTC with tracekit {run.tracekit}." if run and started else None,
     )
     return replace(made, folded=True, hint="machine, software, options")
 
 
-def method_section(sides: Sides, method: doc.Definitions, *timing: doc.Table | None) -> doc.Section | None:
+def method_section(
+    sides: Sides, measured: Iterable[tuple[str, str]], timing: Iterable[doc.Table | None]
+) -> doc.Section | None:
     """The recordings, and how all was measured."""
     hint = "timing, intervals, recordings"
-    tables = (health_table(sides), recording_table(sides))
-    return folded("method", "How it was measured", hint, *timing, *tables, method, short="Method")
+    tables = (*timing, timing_table(sides), health_table(sides), recording_table(sides))
+    how = doc.Definitions(METHOD, tuple(measured))
+    return folded("method", "How it was measured", hint, *tables, how, short="Method")
+
+
+def notes_section(notes: tuple[str, ...], run: Run | None = None) -> doc.Section | None:
+    """What must be known to rely on the figures, the gravest first."""
+    if run:
+        notes = (*notes, *run.notes, *(noted.long() for noted in run.noted), f"Size chosen: {run.size_reason}.")
+    return folded("notes", NOTES, f"{len(notes)}", doc.Bullets(NOTES, notes)) if notes else None
 
 
 def command_section(command: str | None) -> doc.Section | None:
     return folded("command", "Reproduce", "commands", doc.Commands(command) if command else None)
-
-
-def _recorded(run: Run) -> str:
-    started = datetime.datetime.fromisoformat(run.started).astimezone(datetime.UTC)
-    return f"Recorded {started:%Y-%m-%d %H:%M} UTC with tracekit {run.tracekit}."

@@ -1,6 +1,6 @@
 """What torch.compile did, said, and could not do."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import CompiledRegions
@@ -25,12 +25,34 @@ WHEN = {"warm-up": "warm-up call", "timed": "timed call", "later": "call after t
 REGIONS_NOTE = "Host times are profiled, so overstated. GPU time counts for compiled code if that launched it."
 
 
-def compilation_table(side: Side, letter: str) -> Table | None:
-    """What was compiled and how much of the step it does; None for a side without compiled code."""
-    caption, heads = f"Compilation of {side_name(letter, side)}", columns("Figure", figures=("",))
-    noted = [f"{each.long()}." for each in side.diagnostics.noted] if side.diagnostics else []
-    note = " ".join((*([REGIONS_NOTE] if _regions(side) else []), *noted))
-    return filled_table(caption, heads, (*_run_rows(side), *_region_rows(side)), note)
+def compilation_table(sides: Sides) -> Table | None:
+    """What was compiled and how much of the step it does; None where no side has compiled code."""
+    regions = [REGIONS_NOTE] if any(_regions(side) for _, side in sides) else []
+    untold = [f"{each.long()}." for _, side in sides if side.diagnostics for each in side.diagnostics.noted]
+    note = " ".join((*regions, *dict.fromkeys(untold)))
+    return _beside("Compilation", "Figure", sides, lambda side: (*_run_rows(side), *_region_rows(side)), note)
+
+
+def phase_table(sides: Sides) -> Table | None:
+    """Time of compiling by phase; None where torch told none."""
+
+    def rows(side: Side) -> list[tuple[str, str]]:
+        phases = side.diagnostics.phases if side.diagnostics else ()
+        return [(PHASES[each.phase], duration(each.seconds * 1e6)) for each in phases]
+
+    note = "From torch, over all compilations; each phase excludes nested ones."
+    return _beside("Compile time by phase", "Phase", sides, rows, note)
+
+
+def _beside(
+    caption: str, head: str, sides: Sides, rows_of: Callable[[Side], Iterable[tuple[str, str]]], note: str
+) -> Table | None:
+    """A column for each side that has rows, under the labels of all."""
+    found = {side_name(letter, side): dict(rows_of(side)) for letter, side in sides}
+    found = {name: rows for name, rows in found.items() if rows}
+    labels = dict.fromkeys(label for rows in found.values() for label in rows)
+    rows = ((label, *(each.get(label, MISSING) for each in found.values())) for label in labels)
+    return filled_table(caption, columns(head, figures=found), rows, note)
 
 
 def _run_rows(side: Side) -> Iterator[tuple[str, str]]:
@@ -60,9 +82,8 @@ def _run_rows(side: Side) -> Iterator[tuple[str, str]]:
         yield "Autotuning choices timed", count(found.autotuned)
     if found.cuda_graphs_recorded:
         yield "CUDA graphs recorded", count(found.cuda_graphs_recorded)
-    for skip in found.cuda_graph_skips:
-        reason = clipped(skip.reason, 120) if skip.reason else "no reason"
-        yield "CUDA graphs skipped", f"{skip.count}: {reason}"
+    if skips := [(each.count, clipped(each.reason or "no reason", 120)) for each in found.cuda_graph_skips]:
+        yield "CUDA graphs skipped", "; ".join(f"{number}: {reason}" for number, reason in skips)
 
 
 def _regions(side: Side) -> tuple[CompiledRegions, int] | None:
@@ -93,17 +114,6 @@ def _region_rows(side: Side) -> Iterator[tuple[str, str]]:
     yield f"Entering compiled code, {per}", duration(regions.entry_us / steps)
     outside = sum(region.outside_us for region in regions.regions)
     yield f"In regions, between graphs, {per}", duration(outside / steps)
-
-
-def phase_table(side: Side, letter: str) -> Table | None:
-    """Time of compiling by phase; None where torch told none."""
-    phases = side.diagnostics.phases if side.diagnostics else ()
-    return filled_table(
-        f"Compile time of {side_name(letter, side)} by phase",
-        columns("Phase", figures=("Time",)),
-        ((PHASES[each.phase], duration(each.seconds * 1e6)) for each in phases),
-        "From torch, over all compilations; each phase excludes nested ones.",
-    )
 
 
 def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
@@ -161,6 +171,6 @@ def fallback_table(side: Side, letter: str) -> Table | None:
 
 def compilation_tables(sides: Sides) -> tuple[Table, ...]:
     """All of the section's tables, side by side."""
-    makers = (compilation_table, fallback_table, recompile_table, break_table, phase_table)
-    found = (maker(side, letter) for letter, side in sides for maker in makers)
-    return tuple(table for table in found if table is not None)
+    makers = (fallback_table, recompile_table, break_table)
+    lists = (maker(side, letter) for letter, side in sides for maker in makers)
+    return tuple(filter(None, (compilation_table(sides), *lists, phase_table(sides))))

@@ -9,7 +9,8 @@ from tracekit.model.comparison import Comparison, Side, comparable
 from tracekit.model.waterfall import Basis
 from tracekit.report.document import Table, columns
 from tracekit.report.sections.traffic import traffic_note, traffic_row
-from tracekit.report.words.common import cached_words, shared_scope
+from tracekit.report.sides import Sides, both_sides, side_name
+from tracekit.report.words.common import cached_words, scope_of
 
 #: What is counted, and where it is found in an analysis.
 COUNTS: dict[str, Callable[[Side], int | None]] = {
@@ -31,28 +32,36 @@ class Figures(Struct, frozen=True):
     shown: Callable[[float | None], str]
     change: Callable[[float | None, float | None], str]
 
-
-def overview_table(comparison: Comparison) -> Table:
-    """Times, counts and memory of both sides and the change, per step. A CPU run has rows of its own."""
-    a, b, sides = comparison.a, comparison.b, (comparison.a, comparison.b)
-    moved = traffic_row(comparison) if any(side.analysis.gpu for side in sides) else None
-    rows = (
-        *map(_with_change, (*time_figures(sides), *work_figures(sides))),
-        *([moved] if moved else []),
-        *map(_with_change, memory_figures(sides)),
-        ("Compile time", compilation_time(a), compilation_time(b), ""),
-    )
-    if not comparable(a, b):
-        rows = tuple((label, one, other, numbers.MISSING) for label, one, other, _ in rows)
-    heads = columns("Figure", figures=(f"A: {a.label}", f"B: {b.label}", "Change"))
-    note = " ".join(filter(None, (figures_note(sides), traffic_note(comparison))))
-    return Table(f"Figures, {shared_scope(comparison)}", heads, rows, note)
+    def row(self) -> tuple[str, ...]:
+        shown = (self.label, *map(self.shown, self.values))
+        if len(self.values) != 2:
+            return shown
+        a, b = self.values
+        return *shown, self.change(b - a if a is not None and b is not None else None, a)
 
 
-def _with_change(figures: Figures) -> tuple[str, str, str, str]:
-    a, b = figures.values
-    change = b - a if a is not None and b is not None else None
-    return figures.label, figures.shown(a), figures.shown(b), figures.change(change, a)
+def figures_table(
+    sides: Sides, after_times: Iterable[tuple[str, ...]] = (), last: Iterable[tuple[str, ...]] = (), note: str = ""
+) -> Table:
+    """Times, counts and memory, per step, as far as any side has them; of two sides their change too. A CPU run has
+    rows of its own. `after_times`, `last` and `note` are the report's own."""
+    every, two = [side for _, side in sides], len(sides) == 2
+    compiled = ("Compile time", *map(compilation_time, every), *([""] if two else []))
+    times, rest = time_figures(every), (*work_figures(every), *memory_figures(every))
+    rows = [*(each.row() for each in times), *after_times, *(each.row() for each in rest), compiled, *last]
+    rows = [row for row in rows if {*row[1 : 1 + len(sides)]} != {numbers.MISSING}]
+    if two and not comparable(*every):
+        rows = [(*row[:-1], numbers.MISSING) for row in rows]
+    heads = columns("Figure", figures=(*(side_name(*each) for each in sides), *(["Change"] if two else [])))
+    missing = f"{numbers.MISSING}: not measured." if any(numbers.MISSING in row for row in rows) else ""
+    note = " ".join(filter(None, (note, figures_note(every), missing)))
+    return Table(f"Figures, {scope_of(sides)}", heads, tuple(rows), note)
+
+
+def comparison_figures(comparison: Comparison) -> Table:
+    on_gpu = any(side.analysis.gpu for side in (comparison.a, comparison.b))
+    moved = traffic_row(comparison) if on_gpu else None
+    return figures_table(both_sides(comparison), last=[moved] if moved else [], note=traffic_note(comparison))
 
 
 def basis_of(sides: Sequence[Side]) -> Basis:
@@ -62,17 +71,17 @@ def basis_of(sides: Sequence[Side]) -> Basis:
 
 def figures_note(sides: Sequence[Side]) -> str:
     """What a reader must know of the figures of these sides."""
-    missing = f"{numbers.MISSING}: not measured."
+    notes = []
+    if any(side.analysis.gpu for side in sides):
+        why = "there are no" if any(side.wall_us is None for side in sides) else "it does not fit the"
+        unprofiled = "Idle is unprofiled wall time minus GPU busy time."
+        profiled = f"Idle is profiled, so overstated: {why} unprofiled times."
+        notes = [unprofiled if basis_of(sides) == "unprofiled" else profiled]
     counts = [_each(figure(side), side) for figure in COUNTS.values() for side in sides]
     if any(each is not None and not numbers.is_whole(each) for each in counts):
         steps = " and ".join(dict.fromkeys(f"{side.steps:,}" for side in sides))
-        missing += f" Counts are means over {steps} steps, rounded."
-    if all(side.analysis.gpu is None for side in sides):
-        return missing
-    if basis_of(sides) == "unprofiled":
-        return f"Idle is unprofiled wall time minus GPU busy time. {missing}"
-    why = "not both sides have" if any(side.wall_us is None for side in sides) else "it does not fit the"
-    return f"Idle is profiled, so overstated: {why} unprofiled times. {missing}"
+        notes.append(f"Counts are means over {steps} steps, rounded.")
+    return " ".join(notes)
 
 
 def time_figures(sides: Sequence[Side]) -> Iterator[Figures]:
@@ -100,12 +109,18 @@ def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
     if any(side.analysis.communication for side in sides):
         yield _durations("GPU compute", (side.compute_us for side in sides))
         yield _durations("Exposed communication, waiting included", (side.exposed_us for side in sides))
+        communication = (side.analysis.communication for side in sides)
+        added = (each.total_us if each else None for each in communication)
+        yield _durations("Communication kernels, added up", map(_each, added, sides))
     yield _durations("GPU idle", idle)
     yield Figures("GPU idle, share", shares, numbers.percent, lambda change, _: numbers.points_change(change))
     for label, figure in COUNTS.items():
         yield _counts(label, (_each(figure(side), side) for side in sides))
     copies = (side.analysis.copies.total_us if side.analysis.copies else None for side in sides)
     yield _durations("Copies and memsets, GPU time", map(_each, copies, sides))
+    busy = [{device.id: device.busy_us / side.steps for device in side.analysis.devices} for side in sides]
+    for gpu in sorted({gpu for each in busy if len(each) > 1 for gpu in each}):
+        yield _durations(f"GPU {gpu} busy", (each.get(gpu) for each in busy))
 
 
 def memory_figures(sides: Sequence[Side]) -> Iterator[Figures]:

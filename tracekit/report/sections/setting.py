@@ -129,11 +129,12 @@ def gpu_state_table(sides: Sides) -> Table | None:
     labels = next(tuple(each) for each in figures if each)
     rows = [(label, *(each.get(label, MISSING) for each in figures)) for label in labels]
     # The driver's counters go on whichever form is run: of one run there is one figure for both.
-    first, held = states[0], [_held_back(state) if state else MISSING for state in states]
-    for at, state in enumerate(states[1:], 1):
-        shared = first and state and (first.slowed_us, first.timed_us) == (state.slowed_us, state.timed_us)
-        if shared and held[0] != MISSING:
-            held[at] = SAME
+    held, counted = [], [(state.slowed_us, state.timed_us) if state else (None, None) for state in states]
+    for at, (slowed_us, timed_us) in enumerate(counted):
+        limits = [f"{limit} limit for {duration(us)}" for limit, us in (slowed_us or {}).items() if us]
+        of = f" of {duration(timed_us)}" if timed_us and limits else ""
+        told = MISSING if slowed_us is None else f"{', '.join(limits) or 'never'}{of}"
+        held.append(SAME if at and counted[0] == counted[at] and told != MISSING else told)
     rows.append(("Throttled during timing, whole run", *held))
     heads = columns("GPU", *(side_name(*each) for each in sides))
     return Table("GPU during timing", heads, tuple(rows), GPU_NOTE)
@@ -159,10 +160,3 @@ def _gpu_figures(state: GpuState) -> Iterator[tuple[str, str]]:
 def _range(figures: Iterable[float | None]) -> str:
     known = [figure for figure in figures if figure is not None]
     return " to ".join(dict.fromkeys(f"{end:,.0f}" for end in (min(known), max(known)))) if known else MISSING
-
-
-def _held_back(state: GpuState) -> str:
-    if state.slowed_us is None:
-        return MISSING
-    limits = [f"{limit} limit for {duration(us)}" for limit, us in state.slowed_us.items() if us]
-    return f"{', '.join(limits) or 'never'}{f' of {duration(state.timed_us)}' if state.timed_us and limits else ''}"

@@ -9,10 +9,10 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import distinct
 from tracekit.numbers import MISSING, count, duration, times
 from tracekit.report.document import Table, columns
-from tracekit.report.sections.figures import compilation_time, figures_note, memory_figures, time_figures, work_figures
+from tracekit.report.sections.figures import figures_table
 from tracekit.report.sections.timing import KINDS, pays_after
-from tracekit.report.sides import side_name, with_letters
-from tracekit.report.words.common import is_open, result_word, scope_of, subject
+from tracekit.report.sides import with_letters
+from tracekit.report.words.common import is_open, result_word, subject
 from tracekit.shell import variable_words
 
 #: Of a form beside the eager one of its process.
@@ -86,24 +86,19 @@ def subjects(compared: Comparisons) -> str:
     return subject(side)
 
 
-def figures_table(compared: Comparisons) -> Table:
-    """Times, counts, memory and what compiling costs, a column for each form, per step."""
-    sides, forms = with_letters(*compared.sides), compared.sides
-    by_side = [compared.of(side) for side in forms]
+def comparisons_figures(compared: Comparisons) -> Table:
+    """With what compiling costs and brings, a column for each form."""
+    by_side = [compared.of(side) for side in compared.sides]
     kinds = dict.fromkeys(start.kind for each in compared.comparisons for start in each.break_even)
     # Empty of an eager form.
     starts = [{start.kind: pays_after(start) for start in each.break_even} if each else None for each in by_side]
     paid_after = {kind: ["" if each is None else each.get(kind, MISSING) for each in starts] for kind in kinds}
-    rows = (
-        *((each.label, *map(each.shown, each.values)) for each in time_figures(forms)),
-        *((label, *(figure(each) if each else "" for each in by_side)) for label, figure in AGAINST_EAGER.items()),
-        *((each.label, *map(each.shown, each.values)) for each in (*work_figures(forms), *memory_figures(forms))),
-        ("Compile time", *map(compilation_time, forms)),
-        *((f"Break-even ({KINDS[kind]})", *paid) for kind, paid in paid_after.items()),
+    return figures_table(
+        with_letters(*compared.sides),
+        [(label, *(figure(each) if each else "" for each in by_side)) for label, figure in AGAINST_EAGER.items()],
+        [(f"Break-even ({KINDS[kind]})", *paid) for kind, paid in paid_after.items()],
+        "Eager is of the first run." if compared.alike else "",
     )
-    eager = "Eager is of the first run. " if compared.alike else ""
-    heads = columns("Figure", figures=(side_name(*each) for each in sides))
-    return Table(f"Figures, {scope_of(sides)}", heads, rows, f"{eager}{figures_note(forms)}")
 
 
 def run_table(compared: Comparisons) -> Table:

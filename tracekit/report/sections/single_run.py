@@ -1,16 +1,17 @@
 """One side by itself: its headline and figures, and what a run of one form found besides its recording."""
 
-from collections.abc import Iterator
 from statistics import median
 
 from tracekit.model.comparison import Side
 from tracekit.model.note import other_sentences
 from tracekit.model.single_run import NothingCompiled, SingleRun
 from tracekit.names import clipped, clipped_within
-from tracekit.numbers import MISSING, count, counted, duration, mean_count, percent, size
+from tracekit.numbers import MISSING, counted, duration, percent
 from tracekit.report import document as doc
 from tracekit.report.document import Table, columns, filled_table
+from tracekit.report.sections.figures import figures_table
 from tracekit.report.sections.timing import KINDS
+from tracekit.report.sides import with_letters
 from tracekit.report.words import not_compiled as why
 from tracekit.report.words.common import scope
 
@@ -37,57 +38,18 @@ def warnings(single: SingleRun) -> tuple[str, ...]:
     return tuple(filter(None, (compiled_too_late(single.side), *other_sentences(single.notes))))
 
 
-def figures_table(side: Side) -> Table:
-    """Times, counts and memory, per step."""
-    return Table(f"Figures, {scope(side)}", columns("Figure", figures=("",)), tuple(figure_rows(side)))
-
-
-def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
-    """What each figure is and what it comes to; those that were not measured are left out."""
-    analysis, form = side.analysis, side.form
-    if side.wall_us is not None:
-        of_one_call = "" if analysis.window.kind == "steps" else " call"
-        yield f"Wall time, median{of_one_call}", duration(side.wall_us)
-        # The median call of each process beside the run's own, and each start.
-        walls = [each.steady_us for each in form.timing.processes] if form and form.timing else []
-        for number, wall_us in enumerate(walls, 1):
-            yield f"Wall time, process {number} of {len(walls)}", duration(median(wall_us) if wall_us else None)
-        for start in form.startups if form else ():
-            kind = "eager" if start.kind == "eager" else KINDS[start.kind]
-            yield f"First call, {kind}", duration(start.calls_us[0])
-    if form and form.peak_memory_bytes is not None:
-        yield "Peak memory", size(form.peak_memory_bytes)
-    if side.recorded_wall_us is not None:
-        yield "Wall time with profiler", duration(side.recorded_wall_us)
-    if analysis.gpu:
-        yield "GPU busy", duration(side.busy_us)
-        if analysis.communication:
-            yield "GPU compute", duration(side.compute_us)
-            yield "Exposed communication, waiting included", duration(side.exposed_us)
-            yield "Communication kernels, added up", duration(analysis.communication.total_us / side.steps)
-        yield "GPU idle, profiled", f"{duration(side.recorded_idle_us)} ({percent(analysis.gpu.idle_fraction)})"
-        if side.unprofiled_idle_us is not None:
-            yield "GPU idle, unprofiled", f"{duration(side.unprofiled_idle_us)} ({percent(side.idle_share)})"
-    if analysis.kernels:
-        yield "Kernels", mean_count(analysis.kernels.count, side.steps)
-        yield "Kernels under 10 µs", mean_count(analysis.kernels.short_count, side.steps)
-    if analysis.launches:
-        yield "Launches", mean_count(analysis.launches.count, side.steps)
-        yield "Graph launches", count(analysis.launches.graph_launches / side.steps)
-    if analysis.copies:
-        copies = analysis.copies
-        copied = f"{count(copies.memcpy_count / side.steps)}, {count(copies.memset_count / side.steps)}"
-        yield "Memory copies, memsets", copied
-    if analysis.cpu:
-        yield "Operators", count(analysis.cpu.operator_count / side.steps)
-        yield "Time in operators", duration(analysis.cpu.operator_us / side.steps)
-        if analysis.cpu.compiled_wrapper_us:
-            yield "Time in the compiled wrapper", duration(analysis.cpu.compiled_wrapper_us / side.steps)
-        fused, fused_us = analysis.cpu.fused_count, analysis.cpu.fused_us
-        yield "Inductor's C++ kernels", count(None if fused is None else fused / side.steps)
-        yield "Time in C++ kernels", duration(None if fused_us is None else fused_us / side.steps)
-    for device in analysis.devices if len(analysis.devices) > 1 else ():
-        yield f"GPU {device.id} busy", f"{duration(device.busy_us / side.steps)} ({percent(1 - device.idle_fraction)})"
+def side_figures(side: Side) -> Table:
+    """With the median call of each process beside the run's own, and each start."""
+    form = side.form
+    walls = [each.steady_us for each in form.timing.processes] if form and form.timing else []
+    rows = [
+        (f"Wall time, process {number} of {len(walls)}", duration(median(wall_us) if wall_us else None))
+        for number, wall_us in enumerate(walls, 1)
+    ]
+    for start in form.startups if form else ():
+        kind = "eager" if start.kind == "eager" else KINDS[start.kind]
+        rows.append((f"First call, {kind}", duration(start.calls_us[0])))
+    return figures_table(with_letters(side), rows)
 
 
 def nothing_section(nothing: NothingCompiled) -> doc.Section:

@@ -69,7 +69,7 @@ def certainty_table(comparison: Comparison) -> Table | None:
             "95 % CI" if verdict.told_range == verdict.ci95 else "Student's t, holds less than 95 %",
             f"{verdict.ci95[0]:.4f}-{verdict.ci95[1]:.4f} (±{percent(half, 2)})",
         ),
-        *((("Processes, least to greatest", _ends(verdict.process_range)),) if verdict.process_range else ()),
+        *([("Processes, least to greatest", "{:.4f}-{:.4f}".format(*ends))] if (ends := verdict.process_range) else []),
         ("Next process, 95 %", ratio_span(*verdict.next_process95) if verdict.next_process95 else MISSING),
         ("Rounds" if verdict.basis != "apart" else "Calls, fewer side", count(verdict.n)),
         ("Processes" if verdict.basis != "apart" else "Processes, fewer side", count(verdict.processes)),
@@ -79,10 +79,6 @@ def certainty_table(comparison: Comparison) -> Table | None:
         ("Smallest change that counts", percent(verdict.least_change, 2)),
     )
     return Table("Confidence", columns("", figures=("Value",)), rows)
-
-
-def _ends(ends: tuple[float, float]) -> str:
-    return f"{ends[0]:.4f}-{ends[1]:.4f}"
 
 
 def process_table(comparison: Comparison) -> Table | None:

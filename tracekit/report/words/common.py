@@ -281,8 +281,12 @@ def verdict_evidence(comparison: Comparison) -> str:
         told += _wider_than_asked(comparison)
     elif verdict.stopped not in (None, "asked number", "target reached"):
         told.append(STOPPED[verdict.stopped])
-    if verdict.basis == "processes":
-        told += _other_in_tables(comparison)
+    # The process that was recorded, of which all tables are, may be far from the mean of all.
+    own = (comparison.a.wall_us, comparison.b.wall_us)
+    ends = zip(own, (verdict.a_wall_us, verdict.b_wall_us), strict=True)
+    differs = any(one and other and abs(math.log(one / other)) > RECORDED_DIFFERS for one, other in ends)
+    if verdict.basis == "processes" and differs:
+        told.append(f"tables are of the recorded process: {duration(own[0])} → {duration(own[1])}")
     if verdict.apart is not None and verdict.apart.assumed:
         told.append(f"the range above is wider: {verdict.apart.assumed}")
     return "; ".join(told)
@@ -323,7 +327,9 @@ def _noise(floor: float, speedup: float, environment: Environment | None) -> str
             busy = f"host load {environment.host_load:.1f} on {environment.logical_cores} cores"
         return f"noise floor over {percent(NOISY, 0)}: {busy}"
     more = "" if max(speedup, 1 / speedup) > 1 + floor else " (more than the change)"
-    return f"noise floor {_roughly(floor)}{more}"
+    # One figure: more would be false precision for an estimate of noise.
+    roughly = f"{float(f'{floor * 100:.1g}'):g} %" if floor >= 1e-4 else "below 0.01 %"
+    return f"noise floor {roughly}{more}"
 
 
 def _wider_than_asked(comparison: Comparison) -> Iterator[str]:
@@ -336,19 +342,6 @@ def _wider_than_asked(comparison: Comparison) -> Iterator[str]:
     half = math.sqrt(ci95[1] / ci95[0]) - 1
     if round(half, 3) > timing.target:
         yield f"±{percent(half)}, asked ±{timing.target * 100:g} %"
-
-
-def _other_in_tables(comparison: Comparison) -> Iterator[str]:
-    """That the process that was recorded, of which all tables are, was far from the mean of all."""
-    verdict, own = comparison.verdict, (comparison.a.wall_us, comparison.b.wall_us)
-    ends = zip(own, (verdict.a_wall_us, verdict.b_wall_us), strict=True)
-    if any(one and other and abs(math.log(one / other)) > RECORDED_DIFFERS for one, other in ends):
-        yield f"tables are of the recorded process: {duration(own[0])} → {duration(own[1])}"
-
-
-def _roughly(share: float) -> str:
-    """One figure: more would be false precision for an estimate of noise."""
-    return f"{float(f'{share * 100:.1g}'):g} %" if share >= 1e-4 else "below 0.01 %"
 
 
 #: Why timing stopped.

@@ -74,7 +74,9 @@ GRAVEST_FIRST: tuple[type[Note], ...] = (
 def headline_notes(notes: Iterable[Note], names: tuple[str, str] = ("A", "B")) -> tuple[str, ...]:
     """A line each of the notes that bear on the headline, the gravest first; those of one text, and both sides' speeds,
     in one. `names` are what A and B are called."""
-    bearing = sorted((note for note in notes if note.on_first_screen or type(note) in GRAVEST_FIRST), key=_place)
+    order = {kind: at for at, kind in enumerate(GRAVEST_FIRST)}
+    bearing = [note for note in notes if note.on_first_screen or type(note) in order]
+    bearing.sort(key=lambda note: order.get(type(note), order[Note]))
     throttled = next((note for note in bearing if isinstance(note, Throttled)), None)
     said: dict[type[Note], list[str]] = {}
     for note in bearing:
@@ -92,11 +94,6 @@ def headline_notes(notes: Iterable[Note], names: tuple[str, str] = ("A", "B")) -
     if speeds := said.get(TwoSpeeds):
         said[TwoSpeeds] = [f"calls are bimodal: {', '.join(speeds)}"]
     return tuple(dict.fromkeys(each for words in said.values() for each in words))
-
-
-def _place(note: Note) -> int:
-    kind = type(note)
-    return GRAVEST_FIRST.index(kind if kind in GRAVEST_FIRST else Note)
 
 
 def advice_words(finding: Finding) -> tuple[str, str]:

@@ -5,7 +5,6 @@ from msgspec.structs import replace
 from tracekit.model.note import note_sentences
 from tracekit.report import document as doc
 from tracekit.report.composition import shared
-from tracekit.report.composition.reports import METHOD, notes_section
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.report import tables
 from tracekit.sweep.report import words as sweeping
@@ -73,9 +72,9 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             "method",
             "How it was measured",
             "cells, processes, intervals",
-            doc.Part(doc.Definitions(METHOD, tuple(method.items())), doc.TABLES),
+            doc.Part(doc.Definitions(shared.METHOD, tuple(method.items())), doc.TABLES),
         ),
-        notes_section(None, note_sentences(sweep.notes)),
+        shared.notes_section(note_sentences(sweep.notes)),
         shared.command_section(command),
     )
     # The map stands in for the terminal's table.
