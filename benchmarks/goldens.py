@@ -4,7 +4,7 @@
 
 The code of either commit (of the working tree where AFTER is not given) reads four runs, a sweep and three jobs, in
 folders of the same names, and what it says is compared line by line: JSON, the text of the page, the markdown twin, and
-the terminal in short and in full. Prints the differences; the exit status is 1 where there are any. The recordings are
+the terminal in short and in full; in which order keys of JSON stand is not. Prints the differences; the exit status is 1 where there are any. The recordings are
 those of either commit: the same ones, unless what is beside them in a run folder was written anew.
 """
 
@@ -78,7 +78,7 @@ def read_all(code: Path, place: Path) -> dict[str, str]:
     for path in sorted((place / "reports").rglob("*")):
         if path.is_file():
             text = path.read_text(encoding="utf-8")
-            shown = {".html": page_text, ".json": lambda text: json.dumps(json.loads(text), indent=1)}
+            shown = {".html": page_text, ".json": lambda text: json.dumps(json.loads(text), indent=1, sort_keys=True)}
             told[path.relative_to(place).as_posix()] = shown.get(path.suffix, str)(text)
     return told
 
