@@ -5,7 +5,8 @@
 The code of either commit (of the working tree where AFTER is not given) reads four runs, a sweep and three jobs, in
 folders of the same names, and what it says is compared line by line: JSON in any order of its keys, the text of the
 page, the markdown twin, and the terminal in short and in full. Prints the differences; the exit status is 1 where there
-are any. The recordings are those of either commit: the same ones, unless what is beside them in a run folder was written anew.
+are any. The recordings are those of either commit: the same ones, unless what is beside them in a run folder was
+written anew.
 """
 
 from __future__ import annotations
