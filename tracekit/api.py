@@ -67,7 +67,7 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
         if len(self.forms) > 1:
             return self.compare().figures()
         from tracekit.report.charts import side_charts
-        from tracekit.report.drawing import figures_of
+        from tracekit.report.plotly_figures import figures_of
         from tracekit.report.sides import with_letters
 
         return figures_of(side_charts(with_letters(self._single().side)))
@@ -108,7 +108,7 @@ class ProfiledComparison(Comparison, frozen=True, kw_only=True):
         """The charts of the report as `plotly.graph_objects.Figure`s by name: `call`, `waterfall`, `modules`,
         `family-times`, `family-counts`, `idle-causes`, `compile-phases`. What was not recorded has none."""
         from tracekit.report.charts import comparison_charts
-        from tracekit.report.drawing import figures_of
+        from tracekit.report.plotly_figures import figures_of
 
         return figures_of(comparison_charts(self))
 

@@ -1,17 +1,18 @@
 """Nouns as JSON, in files and between processes, with what was noted in them."""
 
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from inspect import get_annotations
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from tracekit.errors import TracekitError
 from tracekit.model.statement import written
+from tracekit.names import clipped
 
 Decoded = TypeVar("Decoded")
+#: A note may hold another, or a reason, and that one more.
+DEEPEST = 3
 
 
 def encode(noun: object) -> bytes:
@@ -19,25 +20,16 @@ def encode(noun: object) -> bytes:
 
 
 def decode(content: bytes, kind: type[Decoded]) -> Decoded:
-    """Raises what msgspec does, and TracekitError for a note whose facts are not those of its code."""
+    """Raises what msgspec does, which names the place of a note whose facts are not those of its code."""
     return msgspec.json.decode(content, type=kind, dec_hook=_read)
 
 
-def _read(kind: type, told: object) -> object:
-    """msgspec's `dec_hook`: what JSON holds of something that was noted."""
-    return _read_statement(kind, told, _read_within)
+class _UnknownCodeError(ValueError):
+    """What only a later version knows."""
 
 
-def _read_within(kind: type, told: object) -> object:
-    """The same of what another statement holds, which holds one more at most."""
-    return _read_statement(kind, told, _read_last)
-
-
-def _read_last(kind: type, told: object) -> object:
-    return _read_statement(kind, told, None)
-
-
-def _read_statement(kind: type, told: object, within: Callable[[type, object], object] | None) -> object:
+def _read(kind: type, told: object, depth: int = 0) -> object:
+    """msgspec's `dec_hook`: what JSON holds of something that was noted, or of a reason within that."""
     from tracekit.model.note import Noted, WrittenNoted
     from tracekit.model.numerics import AccuracyReason
     from tracekit.statements import accuracy, rank_differences  # noqa: F401 - these are read too.
@@ -46,16 +38,25 @@ def _read_statement(kind: type, told: object, within: Callable[[type, object], o
     if kind not in (Noted, AccuracyReason):
         raise NotImplementedError(f"{kind.__name__} is read from no file")
     code, facts = (told.get("code", ""), told.get("facts", {})) if isinstance(told, dict) else ("", {})
-    known: Any = (Noted if kind is Noted else AccuracyReason).classes.get(str(code))
-    if known is None or known is UnknownNoted:
-        if kind is AccuracyReason:
-            raise ValueError(f"no reason {code}")
-        return UnknownNoted(msgspec.convert(told, WrittenNoted))
+    if kind is AccuracyReason:
+        if str(code) not in AccuracyReason.classes:
+            raise _UnknownCodeError(code)
+        return _made(AccuracyReason.classes[str(code)], facts, depth)
+    known: Any = Noted.classes.get(str(code), UnknownNoted)
     try:
-        held = known.as_held(facts) if kind is Noted and isinstance(facts, dict) else facts
-        return known(**msgspec.structs.asdict(msgspec.convert(held, _facts_of(known), dec_hook=within)))
-    except (ValueError, msgspec.ValidationError):
-        raise TracekitError(f'a note "{code}" of the run cannot be read; record the run again') from None
+        if known is not UnknownNoted:
+            return _made(known, known.as_held(facts) if isinstance(facts, dict) else facts, depth)
+    except msgspec.ValidationError as error:
+        if not isinstance(error.__cause__, _UnknownCodeError):
+            raise ValueError(f'the facts of a note "{clipped(str(code), 60)}": {error}') from None
+    return UnknownNoted(msgspec.convert(told, WrittenNoted))
+
+
+def _made(known: Any, facts: object, depth: int) -> object:
+    if depth == DEEPEST:
+        raise ValueError("statements within statements")
+    made = msgspec.convert(facts, _facts_of(known), dec_hook=partial(_read, depth=depth + 1))
+    return known(**msgspec.structs.asdict(made))
 
 
 @cache

@@ -29,7 +29,7 @@ from .texts import ROOT
 
 SOURCE = ROOT / "tracekit"
 #: Where `--name` is a variable of a style sheet.
-STYLES = ("drawing.py",)
+STYLES = ("plotly_figures.py",)
 #: Options of docker, pip and torchrun.
 OTHERS = {"--cap-add", "--force-reinstall", "--index-url", "--master-port", "--nproc-per-node"}
 CAPTURED = dict.fromkeys(SWITCHES.values(), "1")

@@ -14,9 +14,9 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.groups import ModuleTime
 from tracekit.report.charts import MOST_LEVELS, call_chart, comparison_charts, module_chart, waterfall_chart
 from tracekit.report.document import Overview, Report, standing_section
-from tracekit.report.drawing import figure_of, figures_of, light_scheme, told_apart
 from tracekit.report.markdown import CHART_BAR, bars
 from tracekit.report.page import page_of
+from tracekit.report.plotly_figures import figure_of, figures_of, light_scheme, told_apart
 from tracekit.report.sections.call import call_time
 from tracekit.report.sections.headline import waterfall_changes
 

@@ -8,9 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.report import document as doc
-from tracekit.report.drawing import figures_of
 from tracekit.report.markdown import details_of, markdown_of
 from tracekit.report.page import page_of
+from tracekit.report.plotly_figures import figures_of
 from tracekit.report.terminal import as_html
 from tracekit.report.thirty_lines import Detail, shown_overview
 

@@ -27,6 +27,9 @@ CHECKS: dict[str, dict[str, object]] = {
     "len(args) == 2       # output = func(": {"kind": "length", "name": "args", "then": "2"},
     ONE: {"kind": "size_many", "name": "x", "index": "0"},
     "mode == 3  # forward": {"kind": "other", "check": "mode == 3"},
+    "2 <= x.size()[0] <= 1024": {"kind": "other", "check": "2 <= x.size()[0] <= 1024"},
+    "2 <= x.size()[0] + y.size()[1]": {"kind": "other", "check": "2 <= x.size()[0] + y.size()[1]"},
+    "len(x) == 3 and y": {"kind": "other", "check": "len(x) == 3 and y"},
 }
 
 
@@ -37,7 +40,7 @@ def test_a_failed_check_is_read_for_what_it_is_of_without_addresses(text: str):
 
 def test_a_size_of_one_is_known_for_what_it_is():
     texts = {ONE: True, SIZE: True, SIZE.replace("1, actual 4", "4, actual 8"): False, "mode == 1": False}
-    assert {text: check_of(FailedGuard("", text)).is_of_one for text in texts} == texts
+    assert {text: check_of(FailedGuard("", text)).is_zero_or_one for text in texts} == texts
 
 
 def test_a_failed_check_is_told_in_words_without_addresses(snapshot: SnapshotAssertion) -> None:

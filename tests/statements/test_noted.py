@@ -107,12 +107,12 @@ def test_what_another_version_noted_is_written_as_it_was_read() -> None:
     ],
 )
 def test_facts_that_no_run_has_are_refused_in_one_line(code: str, facts: object) -> None:
-    with pytest.raises((TracekitError, msgspec.ValidationError)) as error:
+    with pytest.raises(msgspec.ValidationError) as error:
         decode(json.dumps({"code": code, "facts": facts}).encode(), Noted)
-    assert len(str(error.value)) < 200 and "\n" not in str(error.value)
+    assert len(str(error.value)) < 300 and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("told", ["warned", {}, {"code": 1}, {"code": ["warned"]}, {"code": "x", "facts": {"a": {}}}])
+@pytest.mark.parametrize("told", ["warned", {}, {"code": 1}, {"code": ["warned"]}, {"code": "x", "facts": [1]}])
 def test_what_is_no_note_is_refused(told: object) -> None:
     with pytest.raises(msgspec.ValidationError):
         decode(json.dumps(told).encode(), Noted)
@@ -122,3 +122,11 @@ def test_what_a_rank_did_alone_is_said_of_no_run() -> None:
     noted = decode(b'{"code": "rank_memory", "facts": {"peak_bytes": 2, "least_bytes": 1}}', Noted)
     with pytest.raises(TracekitError, match="rank_memory"):
         noted.long()
+
+
+def test_what_a_later_version_noted_is_kept_as_it_is_whatever_it_holds() -> None:
+    reason = {"result": "undecided", "basis": "bits", "reason": "of_a_later_version", "path": "", "more": {"a": [1]}}
+    for told in ({"code": "later", "facts": {"a": {"b": [1, {"c": None}]}}}, {"code": "rank_outputs", "facts": reason}):
+        noted = decode(json.dumps(told).encode(), Noted)
+        assert isinstance(noted, UnknownNoted) and told["code"] in noted.long()
+        assert json.loads(encode(noted)) == told

@@ -17,6 +17,9 @@ from tracekit.shell import joined, steering_variables, with_variables
 if TYPE_CHECKING:
     from rich.console import Console
 
+#: Flags that change what the terminal shows, and no report.
+TERMINAL_ALONE = ("-v", "--verbose", "-q", "--quiet")
+
 
 def console_beside(json_path: str | None) -> Console:
     """The console for people's text: standard error when `--json -` has standard output to itself."""
@@ -90,6 +93,17 @@ def say(console: Console, line: str) -> None:
 def command_line() -> str:
     """The command as it can be typed again."""
     return joined(["tracekit", *sys.argv[1:]])
+
+
+def command_of_report() -> str:
+    """The same without what changes no report: how much the terminal shows, and JSON beside it."""
+    words, kept = iter(sys.argv[1:]), ["tracekit"]
+    for word in words:
+        if word == "--json":
+            next(words, None)
+        elif word not in TERMINAL_ALONE and not word.startswith("--json="):
+            kept.append(word)
+    return joined(kept)
 
 
 def measuring_command_line() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracekit.cli.output import check_apart, command_line, refuse_option
+from tracekit.cli.output import check_apart, command_line, command_of_report, refuse_option
 from tracekit.comparison.commands import measuring_command
 from tracekit.reading.reports import Destination, place_of_report, write_report
 from tracekit.report.terminal import shown
@@ -64,8 +64,8 @@ def show(
 
 def commands_of_page(run: Run | None) -> str:
     """The command, below the one that measured the run that its page shows, where there is one."""
-    here = command_line()
-    if run is None or run.command == here:
+    here = command_of_report()
+    if run is None or run.command in (here, command_line()):
         return here
     measured = measuring_command(run)
     heading = "" if measured.startswith("#") else "# measure\n"

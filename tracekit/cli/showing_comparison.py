@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.cli.nothing_compiled import report_nothing_compiled
-from tracekit.cli.output import check_output_path, command_line, console_beside, write_json
+from tracekit.cli.output import check_output_path, command_of_report, console_beside, write_json
 from tracekit.cli.publishing import commands_of_page, destination, publish
 from tracekit.comparison.comparing import compare as compare_sides
 from tracekit.comparison.judging.alternatives import with_verified
@@ -163,6 +163,6 @@ def compare_several(
     # The run to look at next: the fastest one's, else the first.
     best = comparisons.paths[comparisons.leader or 0]
     look_at = joined(("tracekit", "compare", best))
-    publish(comparisons_report(comparisons, command_line()), there, console_beside(json_path), detail, look_at)
+    publish(comparisons_report(comparisons, command_of_report()), there, console_beside(json_path), detail, look_at)
     write_json(comparisons_json(comparisons), json_path)
     raise_if_damaged(*comparisons.sides, strict=strict)

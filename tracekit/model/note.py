@@ -1,25 +1,20 @@
 """Facts that a reader must know before believing a figure, of a comparison or noted while a run was made."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
-from tracekit.model.bounded import Each, Many, Real, Text, Whole
+from tracekit.model.bounded import Each, Text
 from tracekit.model.statement import Severity as Severity
 from tracekit.model.statement import Statement
-
-Scalar = Text | bool | Whole | Real | None
 
 
 class WrittenNoted(Struct, frozen=True):
     """Something that was noted while a run was made."""
 
     code: Text  #: The kind of fact.
-    facts: "Facts" = field(default_factory=dict)  #: Its figures and names, or another noted fact.
-
-
-Facts = dict[Text, Scalar | Many[Scalar] | WrittenNoted]
+    facts: dict[Text, Any] = field(default_factory=dict)  #: Its figures and names, or another noted fact.
 
 
 class Noted(Statement):
@@ -31,7 +26,7 @@ class Noted(Statement):
     as_written = WrittenNoted
 
     def written(self) -> WrittenNoted:
-        return WrittenNoted(self.code, cast(Facts, self.facts))
+        return WrittenNoted(self.code, self.facts)
 
     @classmethod
     def as_held(cls, facts: dict[str, object]) -> dict[str, object]:

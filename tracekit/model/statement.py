@@ -29,6 +29,8 @@ class Statement:
     beside: ClassVar[tuple[str, ...]] = ()  #: Of a kind: attributes that are no facts, written beside them.
 
     def __init_subclass__(cls) -> None:
+        if any("code" in vars(base) for base in cls.__mro__[1:]):
+            raise TypeError(f"{cls.__name__} is made from a class that has a code")
         if "code" not in vars(cls):
             cls.classes = {}
             return
@@ -36,9 +38,10 @@ class Statement:
         inherited = {name: hint for kind in kinds for name, hint in get_annotations(kind).items()}
         cls.__annotations__ = inherited | get_annotations(cls)
         for kind in kinds:
-            assert cls.code not in kind.classes, f"two statements of a kind have the code {cls.code}"
+            if cls.code in kind.classes:
+                raise TypeError(f"two statements of a kind have the code {cls.code}")
             kind.classes[cls.code] = cls
-        dataclass(repr=False, eq=False)(cls)
+        dataclass(repr=False, eq=False, frozen=True)(cls)
         # A dataclass msgspec writes and reads by its fields alone; for anything else it asks `written` and `read`.
         del cls.__dataclass_fields__  # type: ignore[attr-defined]
 

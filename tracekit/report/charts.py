@@ -1,4 +1,4 @@
-"""What the page draws. Every value drawn is in a table beside it too."""
+"""What charts show, those of the page and those of `figures()` alone. Every value is in a table too."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ FULL_CHANGE, STRONGEST, FAINTEST, NO_CHANGE = 0.5, 0.5, 0.08, 0.01
 def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names = LETTERS) -> Chart | None:
     """What makes the change from A to B, from a zero line on; None where there is no waterfall."""
     changes = waterfall_changes(comparison)
-    if not changes or comparison.waterfall is None:
+    if comparison.waterfall is None:
         return None
     a, b = names
     # That a rank waits longer for others is neither gain nor loss.
@@ -147,7 +147,7 @@ def module_chart(comparison: Comparison) -> Chart | None:
         levels.setdefault(cell.level, []).append(cell.drawn(scale))
     title = f"GPU time by module: as wide as in {a}, coloured by the change to {b}"
     rows = tuple(ChartRow("", tuple(bars)) for _, bars in sorted(levels.items()))
-    return Chart("modules", title, f"{title}; {BELOW}.", unit, rows, inside=True)
+    return Chart("modules", title, f"{title}; the tree above holds the same values.", unit, rows, inside=True)
 
 
 def _cells(module: ModuleTime, name: str, level: int, start_us: float, least_us: float) -> Iterator[_Cell]:
@@ -229,7 +229,7 @@ def _grouped(
     reaches: Mapping[str, Sequence[tuple[float, float] | None]] = MappingProxyType({}),
 ) -> Chart:
     """A bar of each side for each label, the first label on top. `reaches` are from where to where each may lie."""
-    # Which of several sides a lone one is. No two look alike.
+    # Which of several sides a lone one is. No two of 18 look alike.
     looks = [ascii_lowercase.index((letter or "b").lower()) for letter, _ in sides]
     names = [side_name(letter, side) if letter else "" for letter, side in sides]
     rows = []

@@ -18,7 +18,7 @@ from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import GroupFigures, PerStep, SideFigures, WrittenFinding
 from tracekit.model.groups import Evidence
 from tracekit.model.job import Job
-from tracekit.model.note import Note, grave_sentences, other_sentences
+from tracekit.model.note import Note, grave_sentences, note_sentences
 from tracekit.model.run import FormResult
 from tracekit.model.sequence import OperatorSource
 from tracekit.model.single_run import SingleRun
@@ -53,8 +53,8 @@ class AnalysisFile(Analysis, frozen=True, kw_only=True, tag_field="schema", tag=
     """What one trace says, and what a reader should know or do. GPU parts are None for a CPU-only recording."""
 
     findings: tuple[WrittenFinding, ...]  #: Those that need no other side to compare with.
-    warnings: tuple[str, ...]  #: What the notes say that are not grave.
-    grave: tuple[str, ...]  #: What the grave notes say.
+    warnings: tuple[str, ...]  #: What the notes say.
+    grave: tuple[str, ...]  #: What the grave notes say, which `warnings` say too.
     notes: tuple[Note, ...]  #: What a reader must know before believing the figures.
     nothing_compiled: NothingCompiled | UnsetType = UNSET  #: Why torch.compile compiled nothing, where so.
     per_step: PerStep | UnsetType = UNSET  #: Figures per step; of a run folder they are in `run`.
@@ -124,7 +124,7 @@ def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
     told = AnalysisFile(
         **asdict(side.analysis),
         findings=shown_as(tuple[WrittenFinding, ...], alone.findings),
-        warnings=other_sentences(alone.notes),
+        warnings=note_sentences(alone.notes),
         grave=grave_sentences(alone.notes),
         notes=alone.notes,
         nothing_compiled=_nothing_compiled(alone.nothing_compiled) if alone.nothing_compiled else UNSET,

@@ -95,8 +95,10 @@ class Chart(Struct, frozen=True):
 
     @property
     def legend(self) -> tuple[DrawnBar, ...]:
-        """A bar of each kind; none where there is one kind without a name."""
-        return tuple({bar.kind: bar for bar in self.bars if bar.kind}.values())
+        """The strongest bar of each kind; none where there is one kind without a name."""
+        strongest = sorted(self.bars, key=lambda bar: bar.strength)
+        kinds = {bar.kind: bar for bar in strongest if bar.kind}
+        return tuple(kinds[kind] for kind in dict.fromkeys(bar.kind for bar in self.bars) if kind)
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, cycle
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -278,7 +278,7 @@ def _rows_that_open(found: doc.Explorer) -> doc.Table:
 
 def _opened(row: doc.ExplorerRow) -> str:
     """What is said of the row; empty where nothing is."""
-    label = _cell(doc.Name(row.label, row.label)) if row.is_code else f"**{escaped(row.label)}**"
+    label = _code(row.label) if row.is_code else f"**{escaped(row.label)}**"
     said = escaped("; ".join(f"{term}: {text}" for term, text in row.terms))
     return f"- {label}: {said}\n" if said else ""
 
@@ -321,7 +321,7 @@ def bars(rows: Sequence[tuple[str, str, float]]) -> str:
 def stacked(bars: Sequence[doc.Bar], words: dict[str, str]) -> str:
     """A line for each bar, each kind of segment in a shade of its own, and what the shades are."""
     kinds = list(dict.fromkeys(kind for bar in bars for kind, _ in bar.segments))
-    shades = dict(zip(kinds, SHADES, strict=False))
+    shades = dict(zip(kinds, cycle(SHADES), strict=False))
     labels = [clipped_within(printable(bar.label), LONGEST_LABEL) for bar in bars]
     beside, longest = max(map(len, labels)), max(bar.total_us for bar in bars) or 1.0
     lines = []
@@ -353,12 +353,16 @@ def _cell(cell: doc.Cell) -> str:
         raise TypeError("only the terminal shows styles")
     if not isinstance(cell, doc.Name):
         return escaped(cell)
-    code = printable(cell.full if cell.is_command else clipped(cell.short, LONGEST_CODE))
+    # The only thing that a table's row reads within code.
+    return _code(cell.full if cell.is_command else clipped(cell.short, LONGEST_CODE)).replace("|", "\\|")
+
+
+def _code(text: str) -> str:
+    code = printable(text)
     ticks = _ticks_around(code)
     # Of what begins and ends with a space one of each is taken away, and a tick is no part of those around it.
     apart = " " if code[:1] in ("`", " ") or code[-1:] in ("`", " ") else ""
-    # The only thing that a table's row reads within code.
-    return f"{ticks}{apart}{code}{apart}{ticks}".replace("|", "\\|")
+    return f"{ticks}{apart}{code}{apart}{ticks}"
 
 
 def fenced(text: str, language: str = "sh") -> str:

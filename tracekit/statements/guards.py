@@ -21,7 +21,7 @@ class Check(Statement):
     as_written = Written
 
     @property
-    def is_of_one(self) -> bool:
+    def is_zero_or_one(self) -> bool:
         """Whether it is of a size that is or was 0 or 1, for which torch makes code of its own also where it compiles
         for any size."""
         return False
@@ -31,14 +31,14 @@ class Check(Statement):
 
 
 class SizeMany(Check):
-    """Of a size that is not 0 or 1, which torch compiles for themselves whatever is asked."""
+    """That a size is neither 0 nor 1: for these torch compiles code of their own, whatever is asked."""
 
     code = "size_many"
     name: str
     index: str
 
     @property
-    def is_of_one(self) -> bool:
+    def is_zero_or_one(self) -> bool:
         return True
 
     def long(self) -> str:
@@ -53,7 +53,7 @@ class Size(Check):
     now: str
 
     @property
-    def is_of_one(self) -> bool:
+    def is_zero_or_one(self) -> bool:
         return bool({self.then, self.now} & {"0", "1"})
 
     def long(self) -> str:
@@ -130,7 +130,7 @@ class OtherCheck(Check):
 
 #: Those that torch's words tell by one pattern, whose groups are their attributes; the first that fits says so.
 BY_PATTERN: tuple[tuple[re.Pattern[str], Callable[..., Check]], ...] = (
-    (re.compile(r"2 <= (?P<name>.+)\.size\(\)\[(?P<index>\d+)\]"), SizeMany),
+    (re.compile(r"2 <= (?P<name>\S+)\.size\(\)\[(?P<index>\d+)\]"), SizeMany),
     (
         re.compile(
             r"tensor '(?P<name>.+)' size mismatch at index (?P<index>\d+)\. expected (?P<then>\d+), actual (?P<now>\d+)"
@@ -144,14 +144,15 @@ BY_PATTERN: tuple[tuple[re.Pattern[str], Callable[..., Check]], ...] = (
         ),
         TensorProperty,
     ),
-    (re.compile(r"len\((?P<name>.+)\) == (?P<then>\d+)"), Length),
+    (re.compile(r"len\((?P<name>\S+)\) == (?P<then>\d+)"), Length),
 )
 
 
 def check_of(guard: FailedGuard) -> Check:
+    """What torch's words say was checked."""
     check = guard.text.partition("\n")[0].partition("  #")[0].strip().rstrip(".")
     for pattern, made in BY_PATTERN:
-        if found := pattern.match(check):
+        if found := pattern.fullmatch(check):
             return made(**found.groupdict())
     identity = IDENTITY_CHECK.match(check)
     if identity is None:

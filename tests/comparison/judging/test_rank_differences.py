@@ -98,7 +98,7 @@ def test_whatever_a_file_says_of_a_rank_is_said_or_refused(noted: Noted) -> None
     for facts in ({}, *changed):
         try:
             assert all(said_of(decode(msgspec.json.encode({**told, "facts": facts}), Noted)))
-        except TracekitError:
+        except (TracekitError, msgspec.ValidationError):
             refused += 1
     assert refused > 10
 

@@ -139,6 +139,6 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
         cost_us=sum(extra) if extra else None,
         warmed_up_at=(side.diagnostics.warmed_up_at if side.diagnostics else None) or {},
         any_size=any_size,
-        failed_for_one=any(check_of(check).is_of_one for check in checks),
+        failed_for_one=any(check_of(check).is_zero_or_one for check in checks),
     )
     return Finding(statement, advice=advice)

@@ -65,7 +65,7 @@ def comparison_report(
 ) -> doc.Report:
     """Two sides; `command` is the one that reproduces the report, `repeat` measures both again."""
     sides, numerics, pictures = both_sides(comparison), numerics_table(comparison), picture_sources(comparison)
-    what = accuracy_sentence(comparison) or "Outputs of the sides and of the reference."
+    what = accuracy_sentence(comparison) or ("Outputs of the sides and of the reference." if numerics else None)
     icicle, ranks = module_chart(comparison), over_ranks() if comparison.job else None
     sections = _sections(
         sides,
@@ -87,9 +87,11 @@ def comparison_report(
             doc.Part(startup_table(comparison), doc.TABLES),
         ),
         kernels=(matmul_table(comparison), *(top_kernels_table(side, letter) for letter, side in sides)),
-        outputs=(doc.Bullets("Outputs", (what,)), doc.Pictures(pictures) if pictures else None, numerics)
-        if numerics
-        else (),
+        outputs=(
+            *([doc.Bullets("Outputs", (what,))] if what else []),
+            *([doc.Pictures(pictures)] if pictures else []),
+            *([numerics] if numerics else []),
+        ),
         timing=(certainty_table(comparison), process_table(comparison)),
         comparison=comparison,
         findings=comparison.findings,

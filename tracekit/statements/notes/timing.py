@@ -43,7 +43,7 @@ class UnevenCalls(Note):
     rounds: int
 
     def long(self) -> str:
-        return f"Only the first {self.rounds} calls of each side count: the rest have no counterpart."
+        return f"Only the first {counted(self.rounds, 'call')} of each side count: the rest have no counterpart."
 
 
 class CompiledWhileTimed(Note):
@@ -130,7 +130,8 @@ class Warming(Note):
         )
 
     def short(self) -> str:
-        return f"{self.calls:,} of {self.of_calls:,} calls, at the beginning, left out: speeds had not settled"
+        left_out = f"{self.calls:,} of {self.of_calls:,} calls, at the beginning, left out"
+        return f"{self.subject}: {left_out}: speeds had not settled"
 
 
 class Interrupted(Note):
@@ -141,7 +142,7 @@ class Interrupted(Note):
         return f"{'A run was' if self.runs == 1 else 'Both runs were'} interrupted: calls or recordings are missing."
 
     def short(self) -> str:
-        return "a run was interrupted: calls or recordings are missing"
+        return f"{'a run was' if self.runs == 1 else 'both runs were'} interrupted: calls or recordings are missing"
 
 
 class EagerDiffersBetweenRuns(Note):
