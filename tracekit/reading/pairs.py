@@ -32,6 +32,7 @@ from tracekit.reading.sides import (
 )
 from tracekit.shell import quoted
 from tracekit.statements.notes.timing import Interrupted
+from tracekit.tracefile.places import is_url
 from tracekit.tracefile.rank_files import refuse_ranks
 from tracekit.tracefile.read import check_is_trace
 from tracekit.tracefile.source import raise_if_absent
@@ -81,12 +82,15 @@ class Pair(Struct, frozen=True):
 
 def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | None]) -> Pair:
     """Raises TracekitError where there are no two sides."""
+    alone = f"{a} is one trace: pass a second one to compare it with"
+    if b is None and is_url(a):
+        raise TracekitError(alone)
     if b is None and not is_run_folder(a):
         raise_if_absent(a)
         refuse_place_of_wing(a)
         if not Path(a).is_dir():
             check_is_trace(Path(a))
-            raise TracekitError(f"{a} is one trace: pass a second one to compare it with")
+            raise TracekitError(alone)
         refuse_ranks(Path(a))
         # It holds traces, and nothing that says that they are one run's.
         missing = f"it has no {store.MANIFEST} of `tracekit profile`"
@@ -97,6 +101,8 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
             # A gate of a run on itself would decide about its eager and compiled, and pass.
             raise TracekitError(f"{b} is given twice: pass it once for its eager and compiled, or two runs")
         one, other = name_side(a, forms[0] or "eager"), name_side(b, forms[1] or "compiled")
+        if one.label == other.label:
+            raise TracekitError(f"both sides are {one.label} of {a}: pass --form-b of another variant, or another run")
         return Pair(one, other, one.run)
     one, other = (name_side(place, form) for place, form in zip((a, b), forms, strict=True))
     labels = [_label(side) for side in (one, other)]

@@ -239,8 +239,7 @@ def _grouped(
             figures, looks, names, reaches.get(label, [None] * len(sides)), strict=True
         ):
             decimals = decimals_within((reach[1] - reach[0]) / 2, 3) if reach else 3
-            text = f"{figure:,.{decimals}f}"
-            text = text.rstrip("0").rstrip(".") if "." in text else text
+            text = count(figure) if unit == "kernels" else f"{figure:,.{decimals}f}"
             words = f"{', '.join(filter(None, (label, name)))}: {text} {unit}"
             hue = f"side-{HUES[look % len(HUES)]}"
             bars.append(DrawnBar(0.0, figure, hue, words, text, name, hatched=look >= len(HUES), reach=reach))
