@@ -34,7 +34,7 @@ LINES = (
         "        queue=queue.measure_queues",
         "        short_kernels=measure_short_kernels(scope),",
     ),
-    ("report/composition/shared.py", "        doc.both(family_table", "        short_kernel_table(sides),"),
+    ("report/composition/shared.py", "        doc.Part(family_table", "        short_kernel_table(sides),"),
     ("comparison/findings/__init__.py", "    launch_bound.find_fewer_kernels,", "    find_short_kernels,"),
 )
 #: The last field of the last class of its file.
