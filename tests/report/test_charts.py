@@ -99,6 +99,11 @@ def test_figures_hold_every_bar_in_colours_of_their_own_and_no_template(recorded
         ends = sorted(start + length for bars in figure.data for start, length in zip(bars.base, bars.x, strict=True))
         assert ends == pytest.approx(sorted(max(bar.start, bar.end) for bar in chart.bars))
         assert {bars.name for bars in figure.data} >= {bar.kind for bar in chart.legend}
+        # The first bar of a row on top, all of them within it.
+        places = [place for bars in figure.data for place in bars.y]
+        assert max(abs(place - round(place)) for place in places) < 0.5 and max(places) < len(chart.rows)
+        for one, other in itertools.pairwise(figure.data) if chart.id == "family-times" else ():
+            assert all(a < b for a, b in zip(one.y, other.y, strict=True))
 
 
 def test_bars_of_characters_begin_at_one_zero_line():

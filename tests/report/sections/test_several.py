@@ -15,6 +15,7 @@ from tracekit.comparison.judging.alternatives import labelled, set_beside
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.report import timelines as drawing
+from tracekit.report.composition.overview_several import comparisons_overview
 from tracekit.report.contract import comparisons_json
 from tracekit.report.markdown import LONGEST
 from tracekit.report.sections.several import comparisons_figures, headline, notes_of_runs, shortest_calls, subjects
@@ -81,6 +82,13 @@ def test_the_headline_names_what_was_not_judged_and_nothing_false_is_said_of_it(
     assert headline(set_beside([told.comparisons[0], few], NAMES[:2], ())).endswith("too few timed calls: few.")
     every = headline(set_beside([told.comparisons[1]] * 2, NAMES[:2], ()))
     assert every.startswith("None is faster than eager. No verdict")
+
+
+def test_a_row_has_the_speed_up_where_there_is_a_verdict_and_else_what_there_is():
+    alike = beside("max-autotune", 1.0, 1.0)
+    (table,) = comparisons_overview(set_beside([beside("default", 1.0, 0.5), alike], NAMES[:2], ())).tables
+    assert alike.verdict.result == "inconclusive"
+    assert [row[1] for row in table.rows if row[0].strip() in ("default", "max-autotune")] == ["2.00×", "inconclusive"]
 
 
 def test_the_shortest_calls_are_of_a_smaller_speed_up_only_where_eager_was_faster_there():

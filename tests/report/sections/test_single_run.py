@@ -1,12 +1,15 @@
 """The page of one side: the same look and safety as that of two, with what one side alone can say."""
 
 import pytest
+from msgspec.structs import replace
 from tests.report.conftest import cpu_comparison, matched_comparison, timed_comparison
 from tests.report.showing import side_markdown, side_page, text_of
-from tests.sides import make_run
+from tests.sides import make_run, make_side
 
 from tracekit.comparison.looking import look_at
-from tracekit.model.single_run import SingleRun
+from tracekit.model.compilation import NotCompiled
+from tracekit.model.single_run import NothingCompiled, SingleRun
+from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.markdown import LONGEST
 from tracekit.report.sections import kernels as section
 from tracekit.report.sections.kernels import every_kernel
@@ -78,3 +81,10 @@ def test_the_markdown_twin_tells_the_same_and_fits_a_comment():
     assert text.startswith("# vit\\_default: GPU busy ")
     for part in ("Findings", "Kernels, copies and memsets by name", "Idle time by cause", "Reproduce", "Trace"):
         assert part in text
+
+
+def test_of_several_reasons_why_nothing_was_compiled_the_first_stands_on_the_first_screen():
+    reasons = tuple(NotCompiled("scalar_read", "item()", f"model.py:{line}", "forward") for line in (3, 9))
+    single = replace(look_at(make_side("eager")), nothing_compiled=NothingCompiled(reasons, ()))
+    text = " ".join(line.text for line in side_overview(single).why)
+    assert "model.py:3" in text and text.count("Dynamo skipped") == 1
