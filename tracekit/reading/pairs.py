@@ -101,8 +101,6 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
             # A gate of a run on itself would decide about its eager and compiled, and pass.
             raise TracekitError(f"{b} is given twice: pass it once for its eager and compiled, or two runs")
         one, other = name_side(a, forms[0] or "eager"), name_side(b, forms[1] or "compiled")
-        if one.label == other.label:
-            raise TracekitError(f"both sides are {one.label} of {a}: pass --form-b of another variant, or another run")
         return Pair(one, other, one.run)
     one, other = (name_side(place, form) for place, form in zip((a, b), forms, strict=True))
     labels = [_label(side) for side in (one, other)]

@@ -157,10 +157,14 @@ def _part_shown_as(kind: type, part: Any) -> Any:
     return shown_as(written_job(), part) if kind is Job else part
 
 
+class NoJob(Struct, frozen=True):
+    """Where no wing compares jobs rank by rank."""
+
+
 def written_job() -> type[Any]:
     """What JSON holds of a job: the wing's that compares jobs rank by rank."""
     known = over_ranks()
-    return load(known.written) if known else Job
+    return load(known.written) if known else NoJob
 
 
 def _nothing_compiled(nothing: single_run.NothingCompiled) -> NothingCompiled:
