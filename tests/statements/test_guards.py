@@ -17,6 +17,14 @@ ONE = "2 <= x.size()[0]  # return F.layer_norm(  # normalization.py:228 in forwa
 #: What torch writes, and what is checked there.
 CHECKS: dict[str, dict[str, object]] = {
     SIZE: {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"},
+    # torch says more of a parameter.
+    f"{SIZE}. Guard failed on a parameter, consider using force_parameter_static_shapes": {
+        "kind": "size",
+        "name": "x",
+        "index": "0",
+        "then": "1",
+        "now": "4",
+    },
     DTYPE: {"kind": "tensor", "name": "x", "what": "dtype", "index": None, "then": "BFloat16", "now": "Float"},
     STRIDE: {"kind": "tensor", "name": "x", "what": "stride", "index": "1", "then": "8", "now": "1"},
     CODE: {"kind": "function", "name": "func", "then": FORWARD},

@@ -130,7 +130,7 @@ class OtherCheck(Check):
 
 #: Those that torch's words tell by one pattern, whose groups are their attributes; the first that fits says so.
 BY_PATTERN: tuple[tuple[re.Pattern[str], Callable[..., Check]], ...] = (
-    (re.compile(r"2 <= (?P<name>\S+)\.size\(\)\[(?P<index>\d+)\]"), SizeMany),
+    (re.compile(r"2 <= (?P<name>\S+)\.size\(\)\[(?P<index>\d+)\]$"), SizeMany),
     (
         re.compile(
             r"tensor '(?P<name>.+)' size mismatch at index (?P<index>\d+)\. expected (?P<then>\d+), actual (?P<now>\d+)"
@@ -144,7 +144,7 @@ BY_PATTERN: tuple[tuple[re.Pattern[str], Callable[..., Check]], ...] = (
         ),
         TensorProperty,
     ),
-    (re.compile(r"len\((?P<name>\S+)\) == (?P<then>\d+)"), Length),
+    (re.compile(r"len\((?P<name>\S+)\) == (?P<then>\d+)$"), Length),
 )
 
 
@@ -152,7 +152,7 @@ def check_of(guard: FailedGuard) -> Check:
     """What torch's words say was checked."""
     check = guard.text.partition("\n")[0].partition("  #")[0].strip().rstrip(".")
     for pattern, made in BY_PATTERN:
-        if found := pattern.fullmatch(check):
+        if found := pattern.match(check):
             return made(**found.groupdict())
     identity = IDENTITY_CHECK.match(check)
     if identity is None:
