@@ -1,7 +1,7 @@
 """How much memory the kernels move, and how near their calls come to what the device can do. All of it is estimated."""
 
 from tracekit.model.comparison import Comparison, KernelGroup
-from tracekit.numbers import MISSING, duration, percent, size, size_change
+from tracekit.numbers import MISSING, counted, duration, percent, size, size_change
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sections.groups import bandwidth, group_label
 from tracekit.report.words.common import shared_scope
@@ -50,6 +50,7 @@ def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
         met = LIMITS.get(rates.limit or "", MISSING)
         rows.append((group_label(group), group.kind, met, duration(_time(group)), operations, speed, bandwidth(rates)))
     figures = ("GPU time", "Operations", "Arithmetic", "Bandwidth")
+    more = len(known) - limit
     return filled_table(
         f"Roofline: matmuls, attention and convolutions, {shared_scope(comparison)}",
         columns("Kernels", "Change", "Limit", figures=figures),
@@ -57,7 +58,7 @@ def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
         "Estimated for the longest operator call of each group (B's if it has one); in brackets the share of the "
         "published peak. Too small: below 20 us and 30 % of both peaks. A multiply-add is two operations. — means: not "
         "known, or served by a cache."
-        + (f" {len(known) - limit:,} smaller groups are not listed." if len(known) > limit else ""),
+        + (f" {counted(more, 'smaller group')} {'is' if more == 1 else 'are'} not listed." if more > 0 else ""),
     )
 
 
