@@ -46,6 +46,8 @@ class Host:
         plan = self._plan
         # What is registered first is called last: behind all that the program does at its end, threads too.
         atexit.register(self._over)
+        # Of torch 2.13 and later the profiler else writes a line for each start and end.
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")
         when_imported("torch", self._watch)
         run_program(plan.program, plan.arguments, is_module=plan.is_module)
 

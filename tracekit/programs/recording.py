@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -53,6 +54,9 @@ class ProgramRecording:
         with ExitStack() as session:
             session.callback(release)
             session.enter_context(watched_starts(self._give_way))
+            # The program's output is its own.
+            session.enter_context(warnings.catch_warnings())
+            warnings.filterwarnings("ignore", module="torch.profiler")
             # The first recording of a process is slow to start.
             with profiler_of(self._device, self._kind):
                 torch.ones(16, device=self._device).add_(1)

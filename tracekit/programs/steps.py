@@ -111,7 +111,7 @@ class Steps:
         enter, leave = record_function.__enter__, record_function.__exit__
 
         def entered(this: record_function) -> Any:
-            result = enter(this)  # type: ignore[no-untyped-call]
+            result = enter(this)
             if this.name == self._asked.name and not torch.compiler.is_compiling():
                 self._begun()
             return result
@@ -121,8 +121,7 @@ class Steps:
             if this.name == self._asked.name and error[:1] == (None,) and not torch.compiler.is_compiling():
                 self._ended("span", None)
 
-        record_function.__enter__ = entered  # type: ignore[method-assign]
-        record_function.__exit__ = left  # type: ignore[method-assign]
+        spans.__enter__, spans.__exit__ = entered, left
 
     def find_function(self) -> None:
         """Asked when the program calls what it compiled, for by then it has the function: from its next call on it is

@@ -9,7 +9,9 @@ from torch import nn
 GPU = torch.cuda.is_available()
 device, width, depth = ("cuda", 1024, 12) if GPU else ("cpu", 32, 2)
 model = nn.TransformerEncoder(
-    nn.TransformerEncoderLayer(width, 4, 4 * width, 0.0, batch_first=True, norm_first=True), depth, enable_nested_tensor=False
+    nn.TransformerEncoderLayer(width, 4, 4 * width, 0.0, batch_first=True, norm_first=True),
+    depth,
+    enable_nested_tensor=False,
 )
 model = torch.compile(model.to(device, torch.bfloat16 if GPU else torch.float32).eval(), dynamic=True)
 draw = random.Random(0)
