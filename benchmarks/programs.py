@@ -92,9 +92,9 @@ def steps_of(name: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
         return lambda: train_step(inputs()), lambda: compiled_step(inputs())
     if name == "story":
-        painter, other = its["Painter"](), its["Painter"]()
-        other.transformer = pairs[1][1]
-        return painter.batch_infer, other.batch_infer
+        eager, compiled = its["Painter"](), its["Painter"]()
+        eager.transformer = compiled.transformer._orig_mod
+        return eager.batch_infer, compiled.batch_infer
     eager, compiled = pairs[0] if pairs else (its["model"], None)
     if name == "regional":
         import copy

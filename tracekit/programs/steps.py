@@ -82,7 +82,7 @@ class Steps:
 
     def __init__(self, asked: Asked, begun: Callable[[], None], ended: Callable[[Kind, object], None]) -> None:
         self._asked, self._begun, self._ended = asked, begun, ended
-        self._is_wrapped = False
+        self._is_wrapped = self._is_heard = False
 
     def install(self) -> None:
         kind = self._asked.kind
@@ -108,7 +108,8 @@ class Steps:
 
             torch.profiler.profile.step = stepped  # type: ignore[assignment]
             return
-        enter, leave = record_function.__enter__, record_function.__exit__
+        spans: Any = record_function
+        enter, leave = spans.__enter__, spans.__exit__
 
         def entered(this: record_function) -> Any:
             result = enter(this)
@@ -117,7 +118,7 @@ class Steps:
             return result
 
         def left(this: record_function, *error: Any) -> None:
-            leave(this, *error)  # type: ignore[no-untyped-call]
+            leave(this, *error)
             if this.name == self._asked.name and error[:1] == (None,) and not torch.compiler.is_compiling():
                 self._ended("span", None)
 
@@ -143,6 +144,10 @@ class Steps:
         def called(*args: Any, **options: Any) -> Any:
             if torch.compiler.is_compiling():
                 return function(*args, **options)
+            if not self._is_heard:
+                # The call before, in which it was found, is over by now.
+                self._is_heard = True
+                self._ended("function", None)
             self._begun()
             result = function(*args, **options)
             self._ended("function", None)
