@@ -94,9 +94,7 @@ class OtherKernel(Evidence):
 
 class ChannelsMovedLast(Evidence):
     code = "channels_moved_last"
-
-    def long(self) -> str:
-        return "Convolution layout: NCHW -> NHWC (channels last)."
+    says = "Convolution layout: NCHW -> NHWC (channels last)."
 
 
 class AttentionAskedOtherwise(Evidence):

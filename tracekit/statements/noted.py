@@ -26,17 +26,13 @@ class UnknownNoted(Noted):
 class Warned(Noted):
     code = "warned"
     line: Text
-
-    def long(self) -> str:
-        return f"Warning: {self.line}"
+    says = "Warning: {line}"
 
 
 class NoCudaGraphsOnCpu(Noted):
     code = "no_cuda_graphs_on_cpu"
     mode: Text
-
-    def long(self) -> str:
-        return f"A CPU has no CUDA graphs: --mode {self.mode} runs without them."
+    says = "A CPU has no CUDA graphs: --mode {mode} runs without them."
 
 
 class NeverCalled(Noted):
@@ -52,24 +48,18 @@ class NeverCalled(Noted):
 class OutputsNotCompared(Noted):
     code = "outputs_not_compared"
     error: Text
-
-    def long(self) -> str:
-        return f"Outputs were not compared ({self.error})."
+    says = "Outputs were not compared ({error})."
 
 
 class NoAdvice(Noted):
     code = "no_advice"
-
-    def long(self) -> str:
-        return "No advice to verify: no finding names another run to try."
+    says = "No advice to verify: no finding names another run to try."
 
 
 class AdviceFailed(Noted):
     code = "advice_failed"
     error: Text
-
-    def long(self) -> str:
-        return f"The advised run failed: {self.error}."
+    says = "The advised run failed: {error}."
 
 
 class ProvenanceFailed(Noted):
@@ -93,25 +83,19 @@ class GraphCallsDiffer(Noted):
     code = "graph_calls_differ"
     recorded: Count
     made: Count
-
-    def long(self) -> str:
-        return f"the trace has {self.recorded} of {self.made} compiled graph calls"
+    says = "the trace has {recorded} of {made} compiled graph calls"
 
 
 class CompiledAfterTiming(Noted):
     code = "compiled_after_timing"
-
-    def long(self) -> str:
-        return "recompiles after timing: the order of graphs may differ"
+    says = "recompiles after timing: the order of graphs may differ"
 
 
 class ProvenanceUnreadable(Noted):
     code = "provenance_unreadable"
     what: Text
     error: Text
-
-    def long(self) -> str:
-        return f"{self.what} could not be read ({self.error})"
+    says = "{what} could not be read ({error})"
 
 
 class GraphWithoutSites(Noted):
@@ -131,17 +115,13 @@ WITHOUT_SITES: dict[WithoutSites, str] = {
 
 class RecordedByAnother(Noted):
     code = "recorded_by_another"
-
-    def long(self) -> str:
-        return "nothing was recorded: another profiler was active"
+    says = "nothing was recorded: another profiler was active"
 
 
 class ProfilerDidNotStart(Noted):
     code = "profiler_did_not_start"
     error: Text
-
-    def long(self) -> str:
-        return f"nothing was recorded: the profiler did not start: {self.error}"
+    says = "nothing was recorded: the profiler did not start: {error}"
 
 
 class LoopTooShort(Noted):
@@ -176,34 +156,26 @@ class EndedByAnother(Noted):
 
 class EndedInAnotherThread(Noted):
     code = "ended_in_another_thread"
-
-    def long(self) -> str:
-        return "nothing was recorded: the block ended in another thread than the one that it began in"
+    says = "nothing was recorded: the block ended in another thread than the one that it began in"
 
 
 class ProfilerDidNotStop(Noted):
     code = "profiler_did_not_stop"
     error: Text
-
-    def long(self) -> str:
-        return f"the profiler did not stop: {self.error}"
+    says = "the profiler did not stop: {error}"
 
 
 class TraceNotWritten(Noted):
     code = "trace_not_written"
     folder: Text
     error: Text
-
-    def long(self) -> str:
-        return f"no trace was written into {self.folder}: {self.error}"
+    says = "no trace was written into {folder}: {error}"
 
 
 class NoDigest(Noted):
     code = "no_digest"
     error: Text
-
-    def long(self) -> str:
-        return f"no digest was written: {self.error}"
+    says = "no digest was written: {error}"
 
 
 class TorchImportFailed(Noted):
@@ -239,57 +211,43 @@ class TorchMakesGraphsOtherwise(Noted):
 
 class CompileReset(Noted):
     code = "compile_reset"
-
-    def long(self) -> str:
-        return "torch.compiler.reset() was called: later compilations were not recorded"
+    says = "torch.compiler.reset() was called: later compilations were not recorded"
 
 
 class NoCompileLog(Noted):
     code = "no_compile_log"
     torch: Text
-
-    def long(self) -> str:
-        return f"torch {self.torch} has no known structured compile log"
+    says = "torch {torch} has no known structured compile log"
 
 
 class CompileLogUnreadable(Noted):
     code = "compile_log_unreadable"
     error: Text
-
-    def long(self) -> str:
-        return f"torch's compile log could not be read ({self.error})"
+    says = "torch's compile log could not be read ({error})"
 
 
 class CompileLogLineUnreadable(Noted):
     code = "compile_log_line_unreadable"
     error: Text
-
-    def long(self) -> str:
-        return f"a line of torch's compile log could not be read ({self.error})"
+    says = "a line of torch's compile log could not be read ({error})"
 
 
 class CompileLogSilent(Noted):
     code = "compile_log_silent"
     torch: Text
     compilations: Count
-
-    def long(self) -> str:
-        return f"torch {self.torch} compiled {self.compilations} times, none of them in its log"
+    says = "torch {torch} compiled {compilations} times, none of them in its log"
 
 
 class NoHigherPrecision(Noted):
     code = "no_higher_precision"
     dtype: Text
-
-    def long(self) -> str:
-        return f"there is no precision above {self.dtype}"
+    says = "there is no precision above {dtype}"
 
 
 class ModulesNotNamed(Noted):
     code = "modules_not_named"
-
-    def long(self) -> str:
-        return "the workload does not name its modules"
+    says = "the workload does not name its modules"
 
 
 class ReferenceDoesNotFit(Noted):
@@ -313,33 +271,25 @@ class ReferenceRanOutOfMemory(Noted):
 
 class ReferenceOfRanks(Noted):
     code = "reference_of_ranks"
-
-    def long(self) -> str:
-        return "a model over several ranks is not called in it"
+    says = "a model over several ranks is not called in it"
 
 
 class ReferenceFailed(Noted):
     code = "reference_failed"
     error: Text
+    says_short = "the model failed in it"
 
     def long(self) -> str:
         return f"{self.short()} ({self.error})"
 
-    def short(self) -> str:
-        return "the model failed in it"
-
 
 class InOneOutputOnly(Noted):
     code = "in_one_output_only"
-
-    def long(self) -> str:
-        return "is in only one of the two outputs"
+    says = "is in only one of the two outputs"
 
 
 class ShapesDiffer(Noted):
     code = "shapes_differ"
     shape: Many[Count]
     other_shape: Many[Count]
-
-    def long(self) -> str:
-        return f"has shape {self.shape}, the other {self.other_shape}"
+    says = "has shape {shape}, the other {other_shape}"

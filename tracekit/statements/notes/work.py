@@ -66,17 +66,13 @@ def _shown(value: Setting) -> str:
 class OneSideGenerates(Note):
     code = "one_side_generates"
     side: str
-
-    def long(self) -> str:
-        return f"Only {self.side} generates text."
+    says = "Only {side} generates text."
 
 
 class OneSideIsOwn(Note):
     code = "one_side_is_own"
     side: str
-
-    def long(self) -> str:
-        return f"Only {self.side} is a user-defined model."
+    says = "Only {side} is a user-defined model."
 
 
 class TrainingMode(Note):
@@ -116,9 +112,5 @@ class PartRanEager(Note):
     subject: str
     place: str
     reason: str
-
-    def long(self) -> str:
-        return f"Part of {self.subject} ran eager: {self.place}: {self.reason}."
-
-    def short(self) -> str:
-        return f"part of the model ran eager: {self.place}"
+    says = "Part of {subject} ran eager: {place}: {reason}."
+    says_short = "part of the model ran eager: {place}"
