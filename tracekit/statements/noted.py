@@ -7,8 +7,6 @@ from tracekit.model.run import FormName
 from tracekit.names import clipped
 from tracekit.numbers import counted
 
-INSTEAD = "kernels are matched by name and order"
-
 
 class UnknownNoted(Noted):
     """What a version of tracekit noted that knows more: written again as it was read."""
@@ -66,9 +64,7 @@ class ProvenanceFailed(Noted):
     code = "provenance_failed"
     form: FormName
     error: Text
-
-    def long(self) -> str:
-        return f"No provenance of {self.form} ({self.error}): {INSTEAD}."
+    says = "No provenance of {form} ({error}): kernels are matched by name and order."
 
 
 class ProvenanceIncomplete(Noted):
@@ -182,9 +178,7 @@ class TorchImportFailed(Noted):
     code = "torch_import_failed"
     torch: Text
     error: Text
-
-    def long(self) -> str:
-        return f"No kernel provenance (torch {self.torch}: {self.error}): {INSTEAD}."
+    says = "No kernel provenance (torch {torch}: {error}): kernels are matched by name and order."
 
 
 class TorchLacks(Noted):
@@ -193,7 +187,10 @@ class TorchLacks(Noted):
     names: Many[Text]
 
     def long(self) -> str:
-        return f"No kernel provenance (torch {self.torch} has no {', '.join(self.names)}): {INSTEAD}."
+        return (
+            f"No kernel provenance (torch {self.torch} has no {', '.join(self.names)}): kernels are matched by name and"
+            " order."
+        )
 
 
 class TorchMakesGraphsOtherwise(Noted):
@@ -205,7 +202,7 @@ class TorchMakesGraphsOtherwise(Noted):
     def long(self) -> str:
         return (
             f"No kernel provenance (CompiledFxGraph of torch {self.torch} takes {', '.join(self.arguments)}, not"
-            f" {', '.join(self.known)}): {INSTEAD}."
+            f" {', '.join(self.known)}): kernels are matched by name and order."
         )
 
 
@@ -277,10 +274,8 @@ class ReferenceOfRanks(Noted):
 class ReferenceFailed(Noted):
     code = "reference_failed"
     error: Text
+    says = "the model failed in it ({error})"
     says_short = "the model failed in it"
-
-    def long(self) -> str:
-        return f"{self.short()} ({self.error})"
 
 
 class InOneOutputOnly(Noted):
