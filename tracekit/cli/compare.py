@@ -53,9 +53,7 @@ def read_conditions(
     help='Limit for B relative to A, like "wall<=+3%". Exit code 3: exceeded; 4: inconclusive (docs/gate.md).',
 )
 @click.option(
-    "--inconclusive",
-    type=click.Choice(("pass", "fail")),
-    help="Treat an inconclusive gate as passed or failed.",
+    "--inconclusive", type=click.Choice(("pass", "fail")), help="Treat an inconclusive gate as passed or failed."
 )
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the comparison as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="Exit with code 2, not 1, if a recording is damaged.")

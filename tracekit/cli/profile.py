@@ -26,11 +26,7 @@ from tracekit.model.option import MODES
 )
 @options.with_fullgraph
 @options.with_dynamic
-@click.option(
-    "--scope",
-    metavar="PART",
-    help="all, regional (repeated blocks) or modules: vit.layers.*,head.",
-)
+@click.option("--scope", metavar="PART", help="all, regional (repeated blocks) or modules: vit.layers.*,head.")
 @click.option("--batch-size", type=click.IntRange(min=1), metavar="N", default=1, help="Inputs per call (default 1).")
 @click.option("--height", type=click.IntRange(min=1), metavar="N", help="Image height in pixels.")
 @click.option("--width", type=click.IntRange(min=1), metavar="N", help="Image width in pixels.")
@@ -54,10 +50,7 @@ from tracekit.model.option import MODES
     help="Data type: bfloat16 (default on a GPU), float16, float32.",
 )
 @click.option(
-    "--size",
-    default="auto",
-    metavar="SIZE",
-    help="full, small, tiny, or auto (default): the largest that fits.",
+    "--size", default="auto", metavar="SIZE", help="full, small, tiny, or auto (default): the largest that fits."
 )
 @click.option("--seq-length", type=click.IntRange(min=1), metavar="N", help="Input sequence length in tokens.")
 @options.with_pretrained
@@ -66,19 +59,12 @@ from tracekit.model.option import MODES
 @options.with_iterations
 @options.with_target
 @click.option(
-    "--time-budget",
-    type=options.SECONDS,
-    metavar="SECONDS",
-    help="Stop timing after SECONDS (default 30; CPU 3).",
+    "--time-budget", type=options.SECONDS, metavar="SECONDS", help="Stop timing after SECONDS (default 30; CPU 3)."
 )
 @options.with_repeat_process
 @click.option("--startup", is_flag=True, help="Measure cold start in new processes, without and with cache.")
 @click.option("--verify-advice", is_flag=True, help="Measure the speed-up of the most promising advice.")
-@click.option(
-    "--warmup",
-    metavar="SIZE=N,...",
-    help="Warm up at other sizes (batch=4), to see recompiles.",
-)
+@click.option("--warmup", metavar="SIZE=N,...", help="Warm up at other sizes (batch=4), to see recompiles.")
 @click.option(
     "--nproc", type=click.IntRange(1, options.MOST_RANKS), metavar="N", help="Run N ranks, a GPU each; gloo on a CPU."
 )

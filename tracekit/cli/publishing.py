@@ -47,12 +47,7 @@ def destination(
 
 
 def publish(
-    report: Report,
-    there: Destination,
-    console: Console,
-    detail: Detail,
-    *more: str,
-    overview: Overview | None = None,
+    report: Report, there: Destination, console: Console, detail: Detail, *more: str, overview: Overview | None = None
 ) -> None:
     """Writes the page and its twin, and shows the report, where these are, and `more`. `overview` stands in for the
     page's."""
