@@ -17,9 +17,8 @@ from tracekit.measure.forms import Form, compiled_form, eager_form, warm_up
 from tracekit.measure.garbage import collecting_us
 from tracekit.measure.timing import CallTime, Timings, time_forms, time_one
 from tracekit.model.host_marks import Collection
-from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Silent
-from tracekit.model.quartiles import Quartiles
+from tracekit.model.quartiles import HostTimes, Quartiles
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload
 

@@ -24,9 +24,8 @@ from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
 from tracekit.analysis.window import Scope, Span, beginning_within, columns, find_scope, find_steps
 from tracekit.interval import Bools, Floats, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.host_speed import HostTimes
 from tracekit.model.idle_estimate import MOST_SLOWED, Between, IdleEstimate
-from tracekit.model.quartiles import Quartiles
+from tracekit.model.quartiles import HostTimes, Quartiles
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.trace import Trace
 
