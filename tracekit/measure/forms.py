@@ -21,11 +21,11 @@ from tracekit.measure.compilation import (
     cache_is_empty,
     callable_of,
     check_compilers,
+    compiled_backward,
     recording_options,
     room_for,
     watch_compilation,
 )
-from tracekit.measure.compiled_autograd import compiled_backward
 from tracekit.measure.device import synchronize
 from tracekit.measure.ranks import ALONE, Ranks
 from tracekit.model.option import CUDA_GRAPH_MODES

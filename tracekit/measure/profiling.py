@@ -36,7 +36,9 @@ from tracekit.measure.plan import (
     warmup_request,
 )
 from tracekit.measure.timing_process import STARTS, measure_in_processes, verify_advice
+from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Progress
+from tracekit.model.quartiles import Quartiles
 from tracekit.model.run import FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
@@ -327,19 +329,19 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
 
 def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dict[str, Any]:
     """What timing found out of a form, by its fields."""
-    device_us, compilation = timings.device_us.get(form.name), form.compilation
+    name, compilation = form.name, form.compilation
     if compilation:
-        compilation = replace(compilation, during_timing=timings.compilations.get(form.name, 0))
+        compilation = replace(compilation, during_timing=timings.compilations.get(name, 0))
     return {
-        "wall_us": tuple(timings.wall_us.get(form.name, ())),
-        "device_us": tuple(device_us) if device_us is not None else None,
-        "own_wall_us": tuple(timings.own_us.get(form.name, ())),
-        "own_peak_memory_bytes": timings.own_peak_bytes.get(form.name),
-        "peak_memory_bytes": timings.peak_bytes.get(form.name),
-        "host": timings.host(form.name),
-        "collecting": timings.collecting(form.name),
+        "wall_us": timings.of_rounds(name, "wall_us"),
+        "device_us": timings.of_rounds(name, "device_us") or None,
+        "own_wall_us": timings.of_rounds(name, "own_us"),
+        "own_peak_memory_bytes": timings.most(name, "own_peak_bytes"),
+        "peak_memory_bytes": timings.most(name, "peak_bytes"),
+        "host": timings.middle(HostTimes, name, "host_us"),
+        "collecting": timings.middle(Quartiles, name, "collecting_us"),
         "compilation": compilation,
-        "timing": timings.of(form.name, rule) if form.name in timings.wall_us else None,
+        "timing": timings.of(name, rule) if name in timings.timed else None,
     }
 
 

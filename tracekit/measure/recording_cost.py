@@ -103,7 +103,7 @@ def _loops(device: str, *, triton: bool) -> dict[str, Loop]:
         }
     if triton:
         # Needs Triton, as nothing else here does.
-        from tracekit.measure.small_kernel import launch
+        from tracekit.doctor.small_kernel import launch
 
         launch(on_gpu)
         loops["driver"] = Loop(lambda: launch(on_gpu), EVENTS)
