@@ -84,6 +84,10 @@ def compiled_form(workload: BuiltWorkload, instead: Mapping[str, Any] = EMPTY) -
     return Form("compiled", settings.device, marked(workload.call, settings.mode), ready, uncalled)
 
 
+#: What makes the form of each name.
+MAKERS: dict[FormName, Callable[[BuiltWorkload], Form]] = {"eager": eager_form, "compiled": compiled_form}
+
+
 def marked(call: Callable[[], object], mode: str) -> Callable[[], object]:
     """One call is one iteration: CUDA graphs may reuse the memory of the call before."""
     if mode not in CUDA_GRAPH_MODES:

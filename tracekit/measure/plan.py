@@ -154,9 +154,7 @@ def warmup_request(info: WorkloadInfo, request: Request, sizes: dict[str, int]) 
 
 def refuse_warmup_beside_processes(plan: TimingPlan, *, verify: bool = False) -> None:
     """Raises TracekitError where fresh processes are asked for too: they warm up at the sizes that are timed."""
-    asked = [("--repeat-process", plan.repeats > 0), ("--startup", plan.startup), ("--verify-advice", verify)]
-    given = " and ".join(option for option, is_given in asked if is_given)
-    if given:
+    if given := _in_processes(plan, verify=verify):
         raise TracekitError(
             f"--warmup and {given} cannot be combined: the other processes would warm up as usual; make two runs"
         )
@@ -184,11 +182,14 @@ def refuse_alone(request: Request) -> None:
 
 def refuse_processes_of_ranks(plan: Plan) -> None:
     """Raises TracekitError where several ranks are asked for together with what is measured in further processes."""
-    asked = [("--repeat-process", plan.timing.repeats > 0), ("--startup", plan.timing.startup)]
-    asked += [("--verify-advice", plan.verify), ("--warmup", plan.warmup is not None)]
-    given = " and ".join(option for option, is_given in asked if is_given)
-    if given:
+    if given := _in_processes(plan.timing, verify=plan.verify, warmup=plan.warmup is not None):
         raise TracekitError(f"--nproc and {given} cannot be combined: leave {given} out, or measure one process")
+
+
+def _in_processes(plan: TimingPlan, *, verify: bool, warmup: bool = False) -> str:
+    """The options that were given of those for which further processes measure, and of --warmup."""
+    options = {"--repeat-process": plan.repeats, "--startup": plan.startup, "--verify-advice": verify}
+    return " and ".join(option for option, given in {**options, "--warmup": warmup}.items() if given)
 
 
 def refuse_timed_sizes(sizes: dict[str, int], timed: Request | Settings) -> None:

@@ -253,7 +253,6 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     from tracekit.workloads.own_errors import their_calls
 
     settings = workload.settings
-    makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
     warmed_up_at = None
     if plan.warmup:
         # The workload's own sizes, for those that were not asked for, are known only now.
@@ -261,7 +260,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         warmed_up_at = warmup_request(workload.info, plan.request, plan.warmup)
     timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, settings)
     compilation = CompilationObserver(workload, timings, warmed_up_at, plan.warmup)
-    made = tuple(compilation.watched(makers[name](workload)) for name in plan.forms)
+    made = tuple(compilation.watched(forms.MAKERS[name](workload)) for name in plan.forms)
     provenance = ProvenanceObserver(workload, plan.provenance)
     observer = FormObserver(workload, plan.numerics)
     mend = way_to_need_less(workload.info, settings.size, settings)

@@ -19,7 +19,6 @@ from pathlib import Path
 from types import TracebackType
 
 import torch
-from msgspec import Struct
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -117,14 +116,14 @@ def record(
         with collections_noted() as collections:
             marked = [_step(form, STEP.format(index), ranks) for index in range(steps)]
         on_gpu = form.device != "cpu"
-        off_cpu_us = tuple(each.off_cpu_us for each in marked) if on_gpu and has_thread_clock() else ()
+        off_cpu_us = tuple(off_us for *_, off_us, _ in marked) if on_gpu and has_thread_clock() else ()
     progress.phase(f"writing {form.name} ({kind})")
     try:
         export(profiler, path)
     except (OSError, RuntimeError) as error:
         raise TracekitError(f"the profiler could not write {path}: {cause(error)}") from None
-    begun_and_over = tuple((each.begin_ns, each.end_ns) for each in marked)
-    around_us = tuple(each.host_us for each in marked if each.host_us is not None)
+    begun_and_over = tuple((begun_ns, over_ns) for begun_ns, over_ns, *_ in marked)
+    around_us = tuple(around for *_, around in marked if around is not None)
     return HostMarks(begin_ns, begun_and_over, tuple(collections), around_us, off_cpu_us)
 
 
@@ -190,17 +189,9 @@ def cause(error: Exception) -> str:
     return first if isinstance(error, TracekitError) else f"{type(error).__name__}: {first}"
 
 
-class _Step(Struct, frozen=True):
+def _step(form: Form, name: str, ranks: Ranks) -> tuple[int, int, float, float | None]:
     """When it began and ended, how long its thread was off the CPU, and how long `host_us` took around it: None on a
     CPU, where nobody asks."""
-
-    begin_ns: int
-    end_ns: int
-    off_cpu_us: float
-    host_us: float | None
-
-
-def _step(form: Form, name: str, ranks: Ranks) -> _Step:
     before_us = host_us() if form.device != "cpu" else None
     ranks.begin()
     begin_ns, began_ns = time.time_ns(), time.thread_time_ns()
@@ -209,7 +200,7 @@ def _step(form: Form, name: str, ranks: Ranks) -> _Step:
         synchronize(form.device)
     on_cpu_ns, end_ns = time.thread_time_ns() - began_ns, time.time_ns()
     around_us = (before_us + host_us()) / 2 if before_us is not None else None
-    return _Step(begin_ns, end_ns, max(end_ns - begin_ns - on_cpu_ns, 0) / 1e3, around_us)
+    return begin_ns, end_ns, max(end_ns - begin_ns - on_cpu_ns, 0) / 1e3, around_us
 
 
 class Recorder:

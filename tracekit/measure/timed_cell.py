@@ -104,11 +104,10 @@ def _measure(
     from tracekit.measure import forms, timing
     from tracekit.measure.observers import FormObserver
 
-    makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
     observer = FormObserver(workload, numerics=False)
     made: tuple[Form, ...] = ()
     for name in job.forms:
-        form = makers[name](workload)
+        form = forms.MAKERS[name](workload)
         with observer.warming(name):
             warm = forms.warm_up(form, progress, ranks)
         made = (*made, form)
