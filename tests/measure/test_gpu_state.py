@@ -106,7 +106,7 @@ def test_without_nvml_a_form_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     assert GpuWatch("cpu").state_of("eager") is None, "nothing is asked of a CPU"
     with warm_up_watched("cpu") as warm_up:
         pass
-    assert warm_up.found is None
+    assert warm_up == []
     assert measure_steady(Form("eager", "cpu", lambda: 1 / 0), None) is None
 
 
@@ -152,19 +152,17 @@ def test_a_warm_up_s_peak_leaves_out_what_was_cached_before_and_steady_calls_hav
     with warm_up_watched("cuda") as watch:
         allocator.take(held=300, cached=50)
         allocator.take(held=20, cached=0)
-    assert watch.found == FormMemory(100, MemoryUse(400, 450), None, 0, 0)
+    assert watch == [FormMemory(100, MemoryUse(400, 450), None, 0, 0)]
     form = Form("eager", "cuda", lambda: allocator.take(held=30, cached=0))
-    assert measure_steady(form, watch.found) == FormMemory(100, MemoryUse(400, 450), MemoryUse(130, 130), 0, 0)
+    assert measure_steady(form, *watch) == FormMemory(100, MemoryUse(400, 450), MemoryUse(130, 130), 0, 0)
 
 
 def test_a_form_s_graph_pools_are_what_its_warm_up_added_where_torch_tells_pools(allocator: Allocator) -> None:
     allocator.pools = [{"total_size": 1000, "segment_pool_id": (0, 0)}, {"total_size": 7, "segment_pool_id": (0, 1)}]
     with warm_up_watched("cuda") as watch:
         allocator.pools.append({"total_size": 40, "segment_pool_id": (0, 2)})
-    assert watch.found is not None
-    assert (watch.found.graph_pool_bytes, watch.found.others_pool_bytes) == (40, 7)
+    assert (watch[0].graph_pool_bytes, watch[0].others_pool_bytes) == (40, 7)
     allocator.pools = [{"total_size": 1000}]
     with warm_up_watched("cuda") as watch:
         pass
-    assert watch.found is not None
-    assert (watch.found.graph_pool_bytes, watch.found.others_pool_bytes) == (None, None)
+    assert (watch[0].graph_pool_bytes, watch[0].others_pool_bytes) == (None, None)

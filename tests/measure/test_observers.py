@@ -28,7 +28,7 @@ def test_memory_and_the_gpu_s_state_are_kept_in_the_run(monkeypatch: pytest.Monk
 
     @contextmanager
     def watched(_device: str) -> Iterator[Any]:
-        yield gpu_state.MemoryWatch(found)
+        yield [found]
 
     monkeypatch.setattr(gpu_state, "warm_up_watched", watched)
     monkeypatch.setattr(gpu_state, "measure_steady", lambda _form, kept: replace(kept, steady=MemoryUse(5, 6)))

@@ -168,24 +168,11 @@ def check_compilers(device: str) -> None:
         raise TracekitError(
             "torch.compile is disabled by the environment: unset TORCH_COMPILE_DISABLE and TORCHDYNAMO_DISABLE"
         )
-    if device != "cpu":
-        if torch.cuda.is_available():
-            _check_triton()
+    if device == "cpu":
+        _check_cpp_compiler()
         return
-    find_compiler = _find("torch._inductor.cpp_builder.get_cpp_compiler")
-    no_compiler = _find("torch._inductor.exc.InvalidCxxCompiler")
-    if not find_compiler or not no_compiler:
+    if not torch.cuda.is_available():
         return
-    try:
-        find_compiler()
-    except no_compiler:
-        raise TracekitError(
-            "torch.compile on a CPU needs a working C++ compiler: apt install g++, or set CXX; `tracekit doctor` checks"
-            " it"
-        ) from None
-
-
-def _check_triton() -> None:
     # GPUs that are not NVIDIA's count their capabilities differently.
     major, minor = (99, 0) if torch.version.hip else torch.cuda.get_device_capability()
     if (major, minor) < OLDEST_CAPABILITY:
@@ -199,6 +186,20 @@ def _check_triton() -> None:
         raise TracekitError(
             f"torch.compile needs triton on a GPU and it cannot be imported ({error}):"
             f" pip install '{triton_requirement()}'"
+        ) from None
+
+
+def _check_cpp_compiler() -> None:
+    find_compiler = _find("torch._inductor.cpp_builder.get_cpp_compiler")
+    no_compiler = _find("torch._inductor.exc.InvalidCxxCompiler")
+    if not find_compiler or not no_compiler:
+        return
+    try:
+        find_compiler()
+    except no_compiler:
+        raise TracekitError(
+            "torch.compile on a CPU needs a working C++ compiler: apt install g++, or set CXX; `tracekit doctor` checks"
+            " it"
         ) from None
 
 

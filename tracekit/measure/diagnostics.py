@@ -9,7 +9,7 @@ missing, a note says so; no measurement fails for it.
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -61,20 +61,21 @@ class DiagnosticLog(Struct):
     @contextmanager
     def listening(self) -> Iterator[None]:
         """What torch says inside is this form's."""
+
+        def note_compilation(_number: int, recording: bool) -> None:
+            counts = self._compiling.setdefault((self.phase, self._calls[self.phase]), [0, 0])
+            counts[recording] += 1
+
         counters = dynamo_counters()["inductor"]
         before = {name: counters.get(name, 0) for name in COUNTERS}
         try:
-            with self._attached(), watch_compilation(self._note_compilation) as watch:
+            with self._attached(), watch_compilation(note_compilation) as watch:
                 yield
         finally:
             counters = dynamo_counters()["inductor"]
             self._counted.update({name: int(counters.get(name, 0) - before[name]) for name in COUNTERS})
         if watch.lost:
             self._problem(CompileReset())
-
-    def _note_compilation(self, _number: int, recording: bool) -> None:
-        counts = self._compiling.setdefault((self.phase, self._calls[self.phase]), [0, 0])
-        counts[recording] += 1
 
     @contextmanager
     def _attached(self) -> Iterator[None]:
@@ -86,13 +87,11 @@ class DiagnosticLog(Struct):
             return
         records, lines = _Handler(self._read_record, self._problem), _Handler(self._read_line, self._problem)
         handlers = ((trace_log, records), *((logging.getLogger(name), lines) for name in CUDA_GRAPH_LOGGERS))
-        for logger, handler in handlers:
-            logger.addHandler(handler)
-        try:
-            yield
-        finally:
+        with ExitStack() as attached:
             for logger, handler in handlers:
-                logger.removeHandler(handler)
+                logger.addHandler(handler)
+                attached.callback(logger.removeHandler, handler)
+            yield
 
     def _read_record(self, record: logging.LogRecord) -> None:
         metadata: dict[str, Any] = getattr(record, "metadata", None) or {}

@@ -81,28 +81,22 @@ class GpuWatch(Struct):
         return GpuState("nvml", tuple(samples), slowed_us, self._gpu.power_limit_w())
 
 
-class MemoryWatch(Struct):
-    """What was seen so far; None on a CPU."""
-
-    found: FormMemory | None = None
-
-
 @contextmanager
-def warm_up_watched(device: str) -> Iterator[MemoryWatch]:
-    """Watches a form's warm-up. What torch keeps unused from the form before is given back first, so that it does not
-    count for this one."""
-    watch = MemoryWatch()
+def warm_up_watched(device: str) -> Iterator[list[FormMemory]]:
+    """Watches a form's warm-up, which is in the list at the end; nothing on a CPU. What torch keeps unused from the
+    form before is given back first, so that it does not count for this one."""
+    found: list[FormMemory] = []
     if device == "cpu":
-        yield watch
+        yield found
         return
     _empty_cache(device)
     before, pools = torch.cuda.memory_allocated(), graph_pool_bytes()
     try:
-        yield watch
+        yield found
     finally:
         after = graph_pool_bytes()
         grown = after - pools if after is not None and pools is not None else None
-        watch.found = FormMemory(before, _peaks(), None, grown, pools)
+        found.append(FormMemory(before, _peaks(), None, grown, pools))
 
 
 def measure_steady(form: Form, memory: FormMemory | None) -> FormMemory | None:

@@ -218,9 +218,9 @@ class FormObserver(Struct):
         """While a form is warmed up inside, the memory that takes is watched."""
         from tracekit.measure.gpu_state import warm_up_watched
 
-        with warm_up_watched(self.workload.settings.device) as watch:
+        with warm_up_watched(self.workload.settings.device) as found:
             yield
-        self._memory[name] = watch.found
+        self._memory[name] = found[0] if found else None
 
     def settle(self, forms: tuple[Form, ...]) -> None:
         """Measures what each warm form's calls need, and leaves every form with its memory at hand."""
