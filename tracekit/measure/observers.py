@@ -20,13 +20,7 @@ from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.workload import BuiltWorkload, Request
-from tracekit.statements.noted import (
-    GraphCallsDiffer,
-    NeverCalled,
-    OutputsNotCompared,
-    ProvenanceFailed,
-    ProvenanceIncomplete,
-)
+from tracekit.statements import noted as statements
 
 if TYPE_CHECKING:
     from tracekit.measure.diagnostics import DiagnosticLog
@@ -127,7 +121,7 @@ def with_uncalled(run: Run, workload: BuiltWorkload, form: Form) -> Run:
     uncalled = form.uncalled()
     if not uncalled:
         return run
-    note = NeverCalled(tuple(uncalled[:NAMED]), max(len(uncalled) - NAMED, 0))
+    note = statements.NeverCalled(tuple(uncalled[:NAMED]), max(len(uncalled) - NAMED, 0))
     entered = tuple(target for target in workload.targets if target.component not in uncalled)
     components = with_shares(replace(workload, targets=entered)).components
     return replace(with_notes(run, note), components=components)
@@ -167,7 +161,7 @@ class ProvenanceObserver(Struct):
             return store.save_provenance(self._asked(form, raw, progress), draft)
         except Exception as error:  # noqa: BLE001 - private parts of torch may fail in any way; the note says how.
             why = f"{type(error).__name__}: {error}"
-            self.notes.append(ProvenanceFailed(form.name, why))
+            self.notes.append(statements.ProvenanceFailed(form.name, why))
             return None
         finally:
             raw.unlink(missing_ok=True)
@@ -196,10 +190,10 @@ class ProvenanceObserver(Struct):
             if len(keys) == len(called) and all(key in (None, seen) for key, seen in zip(called, keys, strict=True)):
                 sites = replace(sites, activities=activities)
             else:
-                note = GraphCallsDiffer(len(keys), len(called))
+                note = statements.GraphCallsDiffer(len(keys), len(called))
                 sites = replace(sites, noted=(*sites.noted, note))
         sites = replace(sites, noted=distinct(sites.noted))
-        self.notes += [ProvenanceIncomplete(note) for note in sites.noted]
+        self.notes += [statements.ProvenanceIncomplete(note) for note in sites.noted]
         return sites
 
 
@@ -261,7 +255,7 @@ class FormObserver(Struct):
             calling = (memory.steady or memory.warmup).allocated_bytes - memory.before_bytes if memory else 0
             checked = check_outputs(self.workload, forms, max(calling, 0), progress, ranks)
         except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
-            self.notes.append(OutputsNotCompared(f"{type(error).__name__}: {error}"))
+            self.notes.append(statements.OutputsNotCompared(f"{type(error).__name__}: {error}"))
             return run
         for name in (form.name for form in run.forms):
             found = checked[name]

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tracekit import __version__, store
 from tracekit.errors import CompileError, NothingCompiledError
+from tracekit.measure import plan as planning
 from tracekit.measure.building import check_cache, choose_request_size, quiet_libraries
 from tracekit.measure.observers import (
     CompilationObserver,
@@ -23,18 +24,8 @@ from tracekit.measure.observers import (
     with_notes,
     with_uncalled,
 )
-from tracekit.measure.plan import (
-    Plan,
-    jobs_wing,
-    place_of_run,
-    rank_here,
-    refuse_alone,
-    refuse_processes_of_ranks,
-    refuse_timed_sizes,
-    refuse_warmup_beside_processes,
-    stopping_rule,
-    warmup_request,
-)
+from tracekit.measure.plan import Plan
+from tracekit.measure.process import call_in_one_chunk, output_kept, warnings_collected
 from tracekit.measure.timing_process import STARTS, measure_in_processes, verify_advice
 from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Progress
@@ -45,7 +36,9 @@ from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.reading.reports import refuse_report_there
 from tracekit.report.words.progress import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
 from tracekit.statements.noted import Warned
+from tracekit.tracefile.publish import publish
 from tracekit.wings import load
+from tracekit.workloads.own_errors import their_calls
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import check_request, way_to_need_less
 
@@ -85,24 +78,24 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     info = find(plan.request.workload)
     asked = replace(plan.request, scope=check_scope(info, plan.request.scope))
     check_request(info, plan.request)
-    refuse_alone(plan.request)
+    planning.refuse_alone(plan.request)
     if plan.warmup:
-        warmup_request(info, plan.request, plan.warmup)
-        refuse_warmup_beside_processes(plan.timing, verify=plan.verify)
+        planning.warmup_request(info, plan.request, plan.warmup)
+        planning.refuse_warmup_beside_processes(plan.timing, verify=plan.verify)
     if plan.request.nproc:
-        jobs_wing()
-        refuse_processes_of_ranks(plan)
-    if rank_here() is not None:
-        joined: Path = load(jobs_wing().join)(plan, asked, progress, on_part)
+        planning.jobs_wing()
+        planning.refuse_processes_of_ranks(plan)
+    if planning.rank_here() is not None:
+        joined: Path = load(planning.jobs_wing().join)(plan, asked, progress, on_part)
         return joined
-    folder = place_of_run(plan)
+    folder = planning.place_of_run(plan)
     if len(plan.forms) > 1:
         refuse_report_there(folder, force=plan.force)
     plan = replace(plan, request=asked)
     with store.begun(folder, force=plan.force) as draft:
         with part_kept(draft, on_part):
             if plan.request.nproc:
-                run = load(jobs_wing().measure)(plan, draft, progress)
+                run = load(planning.jobs_wing().measure)(plan, draft, progress)
             else:
                 run = built_and_measured(plan, info, plan.request, draft, progress, None)
         store.finish(run, draft)
@@ -119,12 +112,12 @@ def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Pa
     progress.stage("build")
     with store.begun(plan.out, force=plan.force, ways=store.IN_A_PROGRAM) as draft:
         with part_kept(draft, lambda _part: None):
-            with _output_kept(draft) as warned:
+            with output_kept(draft / store.OUTPUT), warnings_collected() as warned:
                 with checked_meanwhile(workload.settings.device):
                     progress.phase(ASKING_WHETHER_KERNELS_ARE_SEEN)
                 reason = workload.info.sizes[workload.settings.size]
                 run = _measure_forms(plan, workload, reason, draft, progress, None)
-            run = with_notes(run, *warned)
+            run = with_notes(run, *map(Warned, warned))
         store.finish(run, draft)
     return plan.out
 
@@ -146,18 +139,6 @@ def part_kept(draft: Path, on_part: Callable[[Path], None]) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _output_kept(draft: Path) -> Iterator[list[Warned]]:
-    """Output and warnings stay off the terminal; the warnings, when the block is over."""
-    from tracekit.measure.process import output_kept, warnings_collected
-
-    lines: list[str] = []
-    warned: list[Warned] = []
-    with output_kept(draft / store.OUTPUT), warnings_collected(lines):
-        yield warned
-    warned += [Warned(line) for line in lines]
-
-
 def built_and_measured(
     plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress, ranks: Ranks | None
 ) -> Run:
@@ -172,7 +153,7 @@ def built_and_measured(
     # Imports torch, of which the line above says how to install it where it is missing.
     from tracekit.measure import device
 
-    with _output_kept(draft) as warned:
+    with output_kept(draft / store.OUTPUT), warnings_collected() as warned:
         workload, reason = _build(builder, info, request, progress, ranks, compiled="compiled" in plan.forms)
         run = _measure_forms(plan, workload, reason, draft, progress, ranks)
         if plan.timing.startup or plan.timing.repeats or plan.verify:
@@ -184,7 +165,7 @@ def built_and_measured(
                 store.save(run, draft)
         if plan.verify and run.not_compiled is None:
             run = verify_advice(plan.timing, request, run, draft, progress)
-    return with_notes(run, *warned)
+    return with_notes(run, *map(Warned, warned))
 
 
 def _build(
@@ -221,7 +202,6 @@ def _measure_forms(
 ) -> Run:
     from tracekit.measure.compilation import idle_mode
     from tracekit.measure.device import read_environment
-    from tracekit.measure.process import call_in_one_chunk
     from tracekit.measure.ranks import ALONE
     from tracekit.workloads.scopes import repeated_parts
 
@@ -250,15 +230,14 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     """Warms up, times, records and asks further of each form; of the eager one alone, whichever were asked for, where
     torch.compile compiles nothing."""
     from tracekit.measure import failures, forms, recording_cost, timing
-    from tracekit.workloads.own_errors import their_calls
 
     settings = workload.settings
     warmed_up_at = None
     if plan.warmup:
         # The workload's own sizes, for those that were not asked for, are known only now.
-        refuse_timed_sizes(plan.warmup, settings)
-        warmed_up_at = warmup_request(workload.info, plan.request, plan.warmup)
-    timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, settings)
+        planning.refuse_timed_sizes(plan.warmup, settings)
+        warmed_up_at = planning.warmup_request(workload.info, plan.request, plan.warmup)
+    timings, rule = timing.Timings(), planning.stopping_rule(plan.timing, plan.request, settings)
     compilation = CompilationObserver(workload, timings, warmed_up_at, plan.warmup)
     made = tuple(compilation.watched(forms.MAKERS[name](workload)) for name in plan.forms)
     provenance = ProvenanceObserver(workload, plan.provenance)
@@ -348,7 +327,6 @@ def _record(
     form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress, ranks: Ranks
 ) -> Recording:
     from tracekit.measure import recording
-    from tracekit.tracefile.publish import publish
 
     unpublished = draft / f".{form.name}-{kind}.json"
     name = f"{form.name}-{kind}.json.gz"

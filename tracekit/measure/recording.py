@@ -35,16 +35,7 @@ from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import RecordingKind
 from tracekit.shell import environment_with
-from tracekit.statements.noted import (
-    EndedByAnother,
-    EndedInAnotherThread,
-    FewerSteps,
-    LoopTooShort,
-    ProfilerDidNotStart,
-    ProfilerDidNotStop,
-    RecordedByAnother,
-    TraceNotWritten,
-)
+from tracekit.statements import noted as notes
 
 STEP = "tracekit.step#{}"
 #: How calls are marked that are made first, and left out of what is published.
@@ -268,22 +259,22 @@ class Recorder:
             return
         self._stop()
         if self._profiler is None and self._thread not in (None, threading.current_thread()):
-            self._miss(EndedInAnotherThread())
+            self._miss(notes.EndedInAnotherThread())
         if kind is not None:
             return
         if self._profiler is None or (self._wanted is not None and not self._recorded):
-            self._miss(LoopTooShort(self._made, self._skip))
+            self._miss(notes.LoopTooShort(self._made, self._skip))
             return
         try:
             export(self._profiler, self._raw)
             marks = HostMarks(self._begin_ns, collections=tuple(self._collections))
             self._publish(self._device, self._recorded, marks)
         except Exception as failure:  # noqa: BLE001 - whatever failed, the loop's program goes on.
-            self._warn(TraceNotWritten(str(self._raw.parent), cause(failure)))
+            self._warn(notes.TraceNotWritten(str(self._raw.parent), cause(failure)))
             return
         self.is_published = True
         if self._wanted is not None and self._recorded < self._wanted:
-            self._miss(FewerSteps(self._recorded, self._wanted, str(self._raw.parent)))
+            self._miss(notes.FewerSteps(self._recorded, self._wanted, str(self._raw.parent)))
 
     def _miss(self, noted: Noted) -> None:
         """Says why something is not recorded, once."""
@@ -293,7 +284,7 @@ class Recorder:
 
     def _start(self) -> None:
         if not claim():
-            self._miss(RecordedByAnother())
+            self._miss(notes.RecordedByAnother())
             return
         self._thread = threading.current_thread()
         try:
@@ -302,7 +293,7 @@ class Recorder:
                 # First in and last out: one that another thread starts while ours starts or stops ends the process.
                 session.enter_context(watched_starts(self._give_way))
                 if is_active():
-                    self._miss(RecordedByAnother())
+                    self._miss(notes.RecordedByAnother())
                     return
                 # The profiler's first recording in a process is slow to start.
                 with profiler_of(self._device, "rich"):
@@ -320,7 +311,7 @@ class Recorder:
                 self._session = session.pop_all()
         except Exception as error:  # noqa: BLE001 - whatever the profiler says.
             self._profiler = None
-            self._miss(ProfilerDidNotStart(cause(error)))
+            self._miss(notes.ProfilerDidNotStart(cause(error)))
 
     def _stop(self) -> None:
         """Ends the recording. Torch can do so only in the thread that began it, so another leaves it to that one, which
@@ -333,7 +324,7 @@ class Recorder:
         try:
             session.close()
         except Exception as error:  # noqa: BLE001 - such as of a kernel of theirs, which their next call raises too.
-            self._miss(ProfilerDidNotStop(cause(error)))
+            self._miss(notes.ProfilerDidNotStop(cause(error)))
 
     def _end(self, profiler: profile) -> None:
         try:
@@ -359,7 +350,7 @@ class Recorder:
             # It is ours that starts.
             return
         self._stop()
-        self._miss(EndedByAnother(self._recorded))
+        self._miss(notes.EndedByAnother(self._recorded))
 
 
 if __name__ == "__main__":

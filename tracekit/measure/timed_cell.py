@@ -15,6 +15,7 @@ from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.files import write_replaced
 from tracekit.measure.building import choose_request_size, quiet_libraries
 from tracekit.measure.plan import TimingPlan, stopping_rule
+from tracekit.measure.process import call_in_one_chunk
 from tracekit.measure.processes import PART
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.child import ChildForm
@@ -22,6 +23,7 @@ from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
 from tracekit.report.words.progress import LOADING
 from tracekit.wire import encode
+from tracekit.workloads.own_errors import their_calls
 from tracekit.workloads.registry import check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import way_to_need_less
 from tracekit.workloads.sources import read_sources
@@ -72,9 +74,7 @@ def measure_cell(
     builder, scope = load_builder(info), check_scope(info, job.request.scope)
     from tracekit.measure import device as devices
     from tracekit.measure import failures
-    from tracekit.measure.process import call_in_one_chunk
     from tracekit.measure.ranks import ALONE
-    from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
 
     device = devices.pick_device()

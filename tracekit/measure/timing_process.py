@@ -13,6 +13,7 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.measure.building import quiet_libraries
 from tracekit.measure.observers import with_form, with_notes
 from tracekit.measure.plan import TimingPlan, stopping_rule
+from tracekit.measure.process import call_in_one_chunk
 from tracekit.measure.processes import caches_in, run_module
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Progress, Silent
@@ -24,6 +25,7 @@ from tracekit.report.words.progress import STARTING, timing_process
 from tracekit.shell import variable_words
 from tracekit.statements.noted import AdviceFailed, NoAdvice
 from tracekit.wire import decode, encode
+from tracekit.workloads.own_errors import their_calls
 from tracekit.workloads.registry import find, load_builder
 from tracekit.workloads.sizes import way_to_need_less
 
@@ -129,8 +131,6 @@ def work(job: ChildJob) -> ChildResult:
     info = find(job.request.workload)
     builder = load_builder(info)
     from tracekit.measure import failures
-    from tracekit.measure.process import call_in_one_chunk
-    from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
 
     def measured() -> tuple[ChildForm, ...]:
