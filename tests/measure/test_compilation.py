@@ -136,8 +136,11 @@ def test_blocks_that_know_their_place_have_room_for_a_graph_each() -> None:
         assert config.recompile_limit == limit
     for place, block in enumerate(blocks):
         block.place = place
-    with room_for(targets)():
-        assert config.recompile_limit == 20
+    # As many as there are sizes, too.
+    sizes = tuple(CompileTarget(str(size), torch.nn.Linear(size, 2)) for size in range(1, 21))
+    for some, most in ((targets, 20), (sizes, 40)):
+        with room_for(some)():
+            assert config.recompile_limit == most
     assert config.recompile_limit == limit
 
 

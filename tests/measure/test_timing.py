@@ -14,7 +14,7 @@ from tests.measure.conftest import make_workload
 from tests.simulated import FakeClock, make_forms
 
 from tracekit.measure.forms import Form, compiled_form, eager_form, warm_up
-from tracekit.measure.garbage import collecting_us
+from tracekit.measure.host import collecting_us
 from tracekit.measure.timing import CallTime, Timings, time_forms, time_one
 from tracekit.model.host_marks import Collection
 from tracekit.model.host_speed import HostTimes

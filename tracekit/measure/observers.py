@@ -85,6 +85,18 @@ class CompilationObserver(Struct):
         why = self._logs["compiled"].why_nothing(blocks)
         return replace(run, not_compiled=why, components=with_shares(replace(self.workload, targets=())).components)
 
+    def with_uncalled(self, run: Run, form: Form) -> Run:
+        """The run, which tells what of the scope no call of the warm form came to: that was never compiled."""
+        from tracekit.workloads.scopes import with_shares
+
+        uncalled = form.uncalled()
+        if not uncalled:
+            return run
+        note = statements.NeverCalled(tuple(uncalled[:NAMED]), max(len(uncalled) - NAMED, 0))
+        entered = tuple(target for target in self.workload.targets if target.component not in uncalled)
+        components = with_shares(replace(self.workload, targets=entered)).components
+        return replace(with_notes(run, note), components=components)
+
     def begin(self, phase: CallPhase) -> None:
         """From now on calls are of this phase."""
         for log in self._logs.values():
@@ -112,19 +124,6 @@ class CompilationObserver(Struct):
             frames=tuple(replace(each, call=number(each)) for each in found.frames),
         )
         return replace(form, compilation=replace(form.compilation, diagnostics=found))
-
-
-def with_uncalled(run: Run, workload: BuiltWorkload, form: Form) -> Run:
-    """The run, which tells what of the scope no call of the warm form came to: that was never compiled."""
-    from tracekit.workloads.scopes import with_shares
-
-    uncalled = form.uncalled()
-    if not uncalled:
-        return run
-    note = statements.NeverCalled(tuple(uncalled[:NAMED]), max(len(uncalled) - NAMED, 0))
-    entered = tuple(target for target in workload.targets if target.component not in uncalled)
-    components = with_shares(replace(workload, targets=entered)).components
-    return replace(with_notes(run, note), components=components)
 
 
 class ProvenanceObserver(Struct):

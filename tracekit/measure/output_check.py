@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from io import BytesIO
-from itertools import chain
 from typing import Any, Literal
 
 import torch
@@ -15,7 +14,7 @@ from tracekit.measure.device import synchronize
 from tracekit.measure.forms import Form, compiled_form
 from tracekit.measure.outputs import Output, compare_outputs, keep_output
 from tracekit.measure.ranks import ALONE, Ranks
-from tracekit.measure.reference import HIGHER, call_reference
+from tracekit.measure.reference import HIGHER, call_reference, tensors_of
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics, PictureFile
 from tracekit.model.progress import Progress
@@ -175,8 +174,7 @@ def keep_weights(workload: BuiltWorkload) -> Callable[[], None]:
     the CPU. What an optimizer keeps for itself is not put back."""
     changed: list[torch.Tensor] = []
     if workload.settings.own is not None:
-        found = (each for _name, module in workload.modules for each in chain(module.parameters(), module.buffers()))
-        tensors = list({id(each): each for each in found}.values())
+        tensors = tensors_of(module for _name, module in workload.modules)
         versions = [getattr(each, "_version", None) for each in tensors]
         # Of a buffer, which is small, its values too: batch norm writes its averages without a word.
         values = [

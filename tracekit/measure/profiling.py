@@ -16,14 +16,7 @@ from tracekit import __version__, store
 from tracekit.errors import CompileError, NothingCompiledError
 from tracekit.measure import plan as planning
 from tracekit.measure.building import check_cache, choose_request_size, quiet_libraries
-from tracekit.measure.observers import (
-    CompilationObserver,
-    FormObserver,
-    ProvenanceObserver,
-    with_form,
-    with_notes,
-    with_uncalled,
-)
+from tracekit.measure.observers import CompilationObserver, FormObserver, ProvenanceObserver, with_form, with_notes
 from tracekit.measure.plan import Plan
 from tracekit.measure.process import call_in_one_chunk, output_kept, warnings_collected
 from tracekit.measure.timing_process import STARTS, measure_in_processes, verify_advice
@@ -254,7 +247,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         else:
             warmed = FormResult(form.name, warm.wall_us, (), None, None, warm.compilation, ())
             run = compilation.added(replace(run, forms=(*run.forms, warmed)))
-            run = with_uncalled(run, workload, form)
+            run = compilation.with_uncalled(run, form)
         store.save(run, draft)
         return run
 

@@ -25,8 +25,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from tracekit.errors import TracekitError
 from tracekit.measure.device import pick_device, synchronize
 from tracekit.measure.forms import Form
-from tracekit.measure.garbage import collections_noted
-from tracekit.measure.host_speed import has_thread_clock, host_us
+from tracekit.measure.host import collections_noted, has_thread_clock, host_us
 from tracekit.measure.ranks import ALONE, Ranks
 from tracekit.measure.sole_profiler import claim, is_active, is_active_here, release, watched_starts
 from tracekit.measure.spans import open_spans

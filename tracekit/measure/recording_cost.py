@@ -13,7 +13,7 @@ from torch.profiler import record_function
 from tracekit.interpreter import collector_paused
 from tracekit.interval import Floats
 from tracekit.measure.device import synchronize
-from tracekit.measure.host_speed import host_us
+from tracekit.measure.host import host_us
 from tracekit.measure.recording import begin_session, profiler_of
 from tracekit.model.progress import Progress
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost

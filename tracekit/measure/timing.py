@@ -16,8 +16,7 @@ from msgspec import Struct, field
 from tracekit.measure.compilation import watch_compilation
 from tracekit.measure.device import synchronize
 from tracekit.measure.forms import Form
-from tracekit.measure.garbage import collecting_us, collections_noted
-from tracekit.measure.host_speed import host_us
+from tracekit.measure.host import collecting_us, collections_noted, host_us
 from tracekit.measure.ranks import ALONE, Ranks
 from tracekit.model.host_marks import Collection
 from tracekit.model.progress import Progress
