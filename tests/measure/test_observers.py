@@ -16,7 +16,8 @@ from tests.measure.conftest import make_workload
 from tracekit import store
 from tracekit.measure import gpu_state
 from tracekit.measure.forms import Form
-from tracekit.measure.observers import FormObserver, with_notes
+from tracekit.measure.observers import FormObserver
+from tracekit.measure.run_so_far import with_notes
 from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 from tracekit.statements.noted import NeverCalled, NoAdvice
 

@@ -1,19 +1,24 @@
 """What is observed of a run's forms besides their times: what torch.compile says of itself, where work comes from,
 memory, the GPU's state, what the forms return. What could not be observed is noted, and nothing measured is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.errors import TracekitError
-from tracekit.model.compilation import CallPhase
+from tracekit.measure import gpu_state, output_check, provenance, tagging
+from tracekit.measure.diagnostics import DiagnosticLog, watched
+from tracekit.measure.forms import Form, marked
+from tracekit.measure.ranks import Ranks
+from tracekit.measure.run_so_far import with_form, with_notes
+from tracekit.measure.source_location import names_of
+from tracekit.measure.timing import Timings
+from tracekit.model.compilation import CallPhase, CompilingCall, FrameCompilation
 from tracekit.model.gpu import FormMemory
 from tracekit.model.note import Noted, distinct
 from tracekit.model.progress import Progress
@@ -21,28 +26,11 @@ from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.statements import noted as statements
-
-if TYPE_CHECKING:
-    from tracekit.measure.diagnostics import DiagnosticLog
-    from tracekit.measure.forms import Form
-    from tracekit.measure.gpu_state import GpuWatch
-    from tracekit.measure.provenance import Collection
-    from tracekit.measure.ranks import Ranks
-    from tracekit.measure.timing import Timings
-    from tracekit.model.compilation import CompilingCall, FrameCompilation
+from tracekit.workloads.parts import repeated_blocks
+from tracekit.workloads.scopes import with_shares
 
 #: So many parts of a scope are named in a note.
 NAMED = 5
-
-
-def with_notes(run: Run, *noted: Noted) -> Run:
-    """The run, with these behind whatever it notes already."""
-    return replace(run, noted=(*run.noted, *noted))
-
-
-def with_form(run: Run, name: FormName, **changes: Any) -> Run:
-    """The run, whose form of this name has these instead."""
-    return replace(run, forms=tuple(replace(each, **changes) if each.name == name else each for each in run.forms))
 
 
 class CompilationObserver(Struct):
@@ -58,8 +46,6 @@ class CompilationObserver(Struct):
 
     def watched(self, form: Form) -> Form:
         """The form, heard from now on."""
-        from tracekit.measure.diagnostics import DiagnosticLog, watched
-
         self._logs[form.name] = DiagnosticLog(self.workload.targets, warmed_up_at=self.sizes)
         return watched(form, self._logs[form.name])
 
@@ -67,8 +53,6 @@ class CompilationObserver(Struct):
         """The watched form as it is warmed up: the same one, unless warm-up calls are to be of other sizes."""
         if self.warmup is None:
             return form
-        from tracekit.measure.forms import marked
-
         if self.workload.call_at is None:
             raise TracekitError(f"{self.workload.info.name} has a fixed input size: leave --warmup out")
         call = self.workload.call_at(self.warmup)
@@ -78,17 +62,12 @@ class CompilationObserver(Struct):
 
     def explained(self, run: Run) -> Run:
         """The run, with why torch.compile made no graph of the compiled form, and no part told as compiled."""
-        from tracekit.workloads.parts import repeated_blocks
-        from tracekit.workloads.scopes import with_shares
-
         blocks = repeated_blocks(self.workload.modules).values()
         why = self._logs["compiled"].why_nothing(blocks)
         return replace(run, not_compiled=why, components=with_shares(replace(self.workload, targets=())).components)
 
     def with_uncalled(self, run: Run, form: Form) -> Run:
         """The run, which tells what of the scope no call of the warm form came to: that was never compiled."""
-        from tracekit.workloads.scopes import with_shares
-
         uncalled = form.uncalled()
         if not uncalled:
             return run
@@ -133,21 +112,18 @@ class ProvenanceObserver(Struct):
     workload: BuiltWorkload
     wanted: bool
     notes: list[Noted] = field(default_factory=list)
-    _collection: Collection | None = None
+    _collection: provenance.Collection | None = None
 
     @contextmanager
     def watching(self, name: FormName) -> Iterator[None]:
         """While the compiled form is compiled inside, Inductor tells where its kernels come from."""
-        from tracekit.measure.provenance import collected, missing_provenance
-        from tracekit.measure.source_location import names_of
-
         if not self.wanted or name != "compiled":
             yield
             return
-        missing = missing_provenance()
+        missing = provenance.missing_provenance()
         if missing:
             self.notes.append(missing)
-        with nullcontext() if missing else collected(names_of(self.workload)) as self._collection:
+        with nullcontext() if missing else provenance.collected(names_of(self.workload)) as self._collection:
             yield
 
     def ask(self, form: Form, draft: Path, progress: Progress) -> str | None:
@@ -173,9 +149,8 @@ class ProvenanceObserver(Struct):
         return store.save_kernel_sources(found, draft) if found.sources else None
 
     def _asked(self, form: Form, raw: Path, progress: Progress) -> EagerOps | CompiledSites:
+        # Not before calls are timed: polars starts threads.
         from tracekit.analysis.attribution import find_graph_calls, find_tagged
-        from tracekit.measure import tagging
-        from tracekit.measure.source_location import names_of
         from tracekit.tracefile.read import read_trace
 
         if form.name == "eager":
@@ -204,23 +179,19 @@ class FormObserver(Struct):
     numerics: bool
     notes: list[Noted] = field(default_factory=list)
     _memory: dict[FormName, FormMemory | None] = field(default_factory=dict)
-    _gpu: GpuWatch | None = None
+    _gpu: gpu_state.GpuWatch | None = None
 
     @contextmanager
     def warming(self, name: FormName) -> Iterator[None]:
         """While a form is warmed up inside, the memory that takes is watched."""
-        from tracekit.measure.gpu_state import warm_up_watched
-
-        with warm_up_watched(self.workload.settings.device) as found:
+        with gpu_state.warm_up_watched(self.workload.settings.device) as found:
             yield
         self._memory[name] = found[0] if found else None
 
     def settle(self, forms: tuple[Form, ...]) -> None:
         """Measures what each warm form's calls need, and leaves every form with its memory at hand."""
-        from tracekit.measure.gpu_state import measure_steady
-
         for form in forms:
-            self._memory[form.name] = measure_steady(form, self._memory.get(form.name))
+            self._memory[form.name] = gpu_state.measure_steady(form, self._memory.get(form.name))
         if self.workload.settings.device != "cpu":
             # What was given back to measure the last form is taken from the driver again now, not in a timed call.
             for form in forms[:-1]:
@@ -230,9 +201,7 @@ class FormObserver(Struct):
     @contextmanager
     def timing(self, forms: tuple[Form, ...]) -> Iterator[tuple[Form, ...]]:
         """The forms to be timed inside: the same, with the GPU's state looked at between their calls."""
-        from tracekit.measure.gpu_state import GpuWatch
-
-        self._gpu = GpuWatch(self.workload.settings.device)
+        self._gpu = gpu_state.GpuWatch(self.workload.settings.device)
         with self._gpu.timing():
             yield tuple(self._gpu.watched(form) for form in forms)
 
@@ -244,20 +213,18 @@ class FormObserver(Struct):
     def check(self, forms: tuple[Form, ...], run: Run, draft: Path, progress: Progress, ranks: Ranks) -> Run:
         """The run with what its forms return; a note, where that could not be found out: nothing measured is lost. The
         forms are not to be called afterwards: what they compiled may be forgotten."""
-        from tracekit.measure.output_check import check_outputs, with_files
-
         if not self.numerics:
             return run
         try:
             # What one eager call allocates beside the weights; 0 on a CPU, where nobody counts.
             memory = self._memory.get("eager")
             calling = (memory.steady or memory.warmup).allocated_bytes - memory.before_bytes if memory else 0
-            checked = check_outputs(self.workload, forms, max(calling, 0), progress, ranks)
+            checked = output_check.check_outputs(self.workload, forms, max(calling, 0), progress, ranks)
         except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
             self.notes.append(statements.OutputsNotCompared(f"{type(error).__name__}: {error}"))
             return run
         for name in (form.name for form in run.forms):
             found = checked[name]
             paths = tuple(store.save_picture(each.png, name, each.kind, draft) for each in found.drawings)
-            run = with_form(run, name, numerics=with_files(found, paths))
+            run = with_form(run, name, numerics=output_check.with_files(found, paths))
         return run

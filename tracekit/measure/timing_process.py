@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.measure.building import quiet_libraries
-from tracekit.measure.observers import with_form, with_notes
 from tracekit.measure.plan import TimingPlan, stopping_rule
 from tracekit.measure.process import call_in_one_chunk
 from tracekit.measure.processes import caches_in, run_module
+from tracekit.measure.run_so_far import with_form, with_notes
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Progress, Silent
 from tracekit.model.run import FormName, Run
