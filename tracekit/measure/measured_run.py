@@ -15,7 +15,8 @@ from tracekit.measure import failures, forms, recording, recording_cost, timing
 from tracekit.measure import plan as planning
 from tracekit.measure.building import choose_request_size
 from tracekit.measure.compilation import check_compilers, idle_mode
-from tracekit.measure.observers import CompilationObserver, FormObserver, ProvenanceObserver
+from tracekit.measure.gpu_state import GpuWatch
+from tracekit.measure.observers import CompilationObserver, ProvenanceObserver, with_outputs
 from tracekit.measure.plan import Plan
 from tracekit.measure.process import call_in_one_chunk
 from tracekit.measure.ranks import ALONE, Ranks
@@ -99,13 +100,13 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     compilation = CompilationObserver(workload, timings, warmed_up_at, plan.warmup)
     made = tuple(compilation.watched(forms.MAKERS[name](workload)) for name in plan.forms)
     provenance = ProvenanceObserver(workload, plan.provenance)
-    observer = FormObserver(workload, plan.numerics)
+    gpu = GpuWatch(settings.device)
     mend = way_to_need_less(workload.info, settings.size, settings)
 
     def warmed_up(run: Run, form: forms.Form) -> Run:
         progress.stage(f"warm-up {form.name}")
         try:
-            with provenance.watching(form.name), observer.warming(form.name):
+            with provenance.watching(form.name), gpu.warming(form.name):
                 warm = forms.warm_up(compilation.warming(form), progress, ranks)
         except NothingCompiledError:
             run = compilation.explained(run)
@@ -126,15 +127,15 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
                     made = (compilation.watched(forms.eager_form(workload)),)
                     run = warmed_up(run, *made)
             if not plan.warmup:
-                observer.settle(made)
+                gpu.settle(made)
             compilation.begin("timed")
             progress.stage("timing", at_most_seconds=None if rule.rounds else rule.budget_seconds)
-            with observer.timing(made) as timed:
+            with gpu.timing(made) as timed:
                 timing.time_forms(timed, rule, settings.seed, timings, progress, ranks=ranks)
         finally:
             # Also on Ctrl-C: the calls that were timed are kept.
             for each in run.forms:
-                run = with_form(run, each.name, **_timed(each, timings, rule), **observer.seen(each.name))
+                run = with_form(run, each.name, **_timed(each, timings, rule), **gpu.seen(each.name))
             run = compilation.added(replace(run, order=tuple(timings.order)))
             store.save(run, draft)
         compilation.begin("later")
@@ -159,8 +160,10 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             run = with_form(run, form.name, provenance=told, kernel_sources=sources)
             store.save(run, draft)
         progress.stage("outputs")
-        run = observer.check(made, run, draft, progress, ranks)
-    return with_notes(compilation.added(run), *provenance.notes, *observer.notes)
+        run = with_notes(run, *provenance.notes)
+        if plan.numerics:
+            run = with_outputs(run, workload, made, gpu.calling_bytes("eager"), draft, progress, ranks)
+    return compilation.added(run)
 
 
 def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dict[str, Any]:

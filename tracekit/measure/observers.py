@@ -1,17 +1,16 @@
 """What is observed of a run's forms besides their times: what torch.compile says of itself, where work comes from,
-memory, the GPU's state, what the forms return. What could not be observed is noted, and nothing measured is lost."""
+what the forms return. What could not be observed is noted, and nothing measured is lost."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.errors import TracekitError
-from tracekit.measure import gpu_state, output_check, provenance, tagging
+from tracekit.measure import output_check, provenance, tagging
 from tracekit.measure.diagnostics import DiagnosticLog, watched
 from tracekit.measure.forms import Form, marked
 from tracekit.measure.ranks import Ranks
@@ -19,7 +18,6 @@ from tracekit.measure.run_so_far import with_form, with_notes
 from tracekit.measure.source_location import names_of
 from tracekit.measure.timing import Timings
 from tracekit.model.compilation import CallPhase, CompilingCall, FrameCompilation
-from tracekit.model.gpu import FormMemory
 from tracekit.model.note import Noted, distinct
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps
@@ -171,60 +169,23 @@ class ProvenanceObserver(Struct):
         return sites
 
 
-class FormObserver(Struct):
-    """Looks at one run's forms around their timed calls: memory, the GPU's state, outputs. `notes` are for its
-    manifest: what could not be looked at, and why."""
-
-    workload: BuiltWorkload
-    numerics: bool
-    notes: list[Noted] = field(default_factory=list)
-    _memory: dict[FormName, FormMemory | None] = field(default_factory=dict)
-    _gpu: gpu_state.GpuWatch | None = None
-
-    @contextmanager
-    def warming(self, name: FormName) -> Iterator[None]:
-        """While a form is warmed up inside, the memory that takes is watched."""
-        with gpu_state.warm_up_watched(self.workload.settings.device) as found:
-            yield
-        self._memory[name] = found[0] if found else None
-
-    def settle(self, forms: tuple[Form, ...]) -> None:
-        """Measures what each warm form's calls need, and leaves every form with its memory at hand."""
-        for form in forms:
-            self._memory[form.name] = gpu_state.measure_steady(form, self._memory.get(form.name))
-        if self.workload.settings.device != "cpu":
-            # What was given back to measure the last form is taken from the driver again now, not in a timed call.
-            for form in forms[:-1]:
-                with form.ready():
-                    form.call()
-
-    @contextmanager
-    def timing(self, forms: tuple[Form, ...]) -> Iterator[tuple[Form, ...]]:
-        """The forms to be timed inside: the same, with the GPU's state looked at between their calls."""
-        self._gpu = gpu_state.GpuWatch(self.workload.settings.device)
-        with self._gpu.timing():
-            yield tuple(self._gpu.watched(form) for form in forms)
-
-    def seen(self, name: FormName) -> dict[str, Any]:
-        """What is known of a form by now, by its fields: the memory it took, None on a CPU; the GPU while it was timed,
-        None before that, and where nobody can be asked."""
-        return {"memory": self._memory.get(name), "gpu_state": self._gpu.state_of(name) if self._gpu else None}
-
-    def check(self, forms: tuple[Form, ...], run: Run, draft: Path, progress: Progress, ranks: Ranks) -> Run:
-        """The run with what its forms return; a note, where that could not be found out: nothing measured is lost. The
-        forms are not to be called afterwards: what they compiled may be forgotten."""
-        if not self.numerics:
-            return run
-        try:
-            # What one eager call allocates beside the weights; 0 on a CPU, where nobody counts.
-            memory = self._memory.get("eager")
-            calling = (memory.steady or memory.warmup).allocated_bytes - memory.before_bytes if memory else 0
-            checked = output_check.check_outputs(self.workload, forms, max(calling, 0), progress, ranks)
-        except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
-            self.notes.append(statements.OutputsNotCompared(f"{type(error).__name__}: {error}"))
-            return run
-        for name in (form.name for form in run.forms):
-            found = checked[name]
-            paths = tuple(store.save_picture(each.png, name, each.kind, draft) for each in found.drawings)
-            run = with_form(run, name, numerics=output_check.with_files(found, paths))
-        return run
+def with_outputs(
+    run: Run,
+    workload: BuiltWorkload,
+    forms: tuple[Form, ...],
+    calling_bytes: int,
+    draft: Path,
+    progress: Progress,
+    ranks: Ranks,
+) -> Run:
+    """The run with what its forms return; a note, where that could not be found out: nothing measured is lost. The
+    forms are not to be called afterwards: what they compiled may be forgotten."""
+    try:
+        checked = output_check.check_outputs(workload, forms, calling_bytes, progress, ranks)
+    except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
+        return with_notes(run, statements.OutputsNotCompared(f"{type(error).__name__}: {error}"))
+    for name in (form.name for form in run.forms):
+        found = checked[name]
+        paths = tuple(store.save_picture(each.png, name, each.kind, draft) for each in found.drawings)
+        run = with_form(run, name, numerics=output_check.with_files(found, paths))
+    return run

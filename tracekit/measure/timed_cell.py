@@ -102,24 +102,24 @@ def _measure(
 ) -> None:
     """Warms up with memory watched, and times."""
     from tracekit.measure import forms, timing
-    from tracekit.measure.observers import FormObserver
+    from tracekit.measure.gpu_state import GpuWatch
 
-    observer = FormObserver(workload, numerics=False)
+    gpu = GpuWatch(workload.settings.device)
     made: tuple[Form, ...] = ()
     for name in job.forms:
         form = forms.MAKERS[name](workload)
-        with observer.warming(name):
+        with gpu.warming(name):
             warm = forms.warm_up(form, progress, ranks)
         made = (*made, form)
-        warmed = ChildForm(name, warm.wall_us, warm.compilation, None, **observer.seen(name))
+        warmed = ChildForm(name, warm.wall_us, warm.compilation, None, **gpu.seen(name))
         run = replace(run, forms=(*run.forms, warmed))
         grow(run)
     progress.phase("measuring memory")
-    observer.settle(made)
+    gpu.settle(made)
     timings = timing.Timings()
-    with observer.timing(made) as timed:
+    with gpu.timing(made) as timed:
         timing.time_forms(timed, run.rule, job.order_seed, timings, progress, ranks=ranks)
-    found = (replace(form, times=timings.process(form.name), **observer.seen(form.name)) for form in run.forms)
+    found = (replace(form, times=timings.process(form.name), **gpu.seen(form.name)) for form in run.forms)
     grow(replace(run, forms=tuple(found)))
 
 
