@@ -19,7 +19,7 @@ from tracekit.measure.gpu_state import GpuWatch
 from tracekit.measure.observers import CompilationObserver, ProvenanceObserver, with_outputs
 from tracekit.measure.plan import Plan
 from tracekit.measure.process import call_in_one_chunk
-from tracekit.measure.ranks import ALONE, Ranks
+from tracekit.measure.ranks import Ranks
 from tracekit.measure.run_so_far import with_form, with_notes
 from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Progress
@@ -41,7 +41,7 @@ RECORDED_US = 100_000.0
 
 
 def build(
-    builder: Builder, info: WorkloadInfo, request: Request, progress: Progress, ranks: Ranks | None, *, compiled: bool
+    builder: Builder, info: WorkloadInfo, request: Request, progress: Progress, ranks: Ranks, *, compiled: bool
 ) -> tuple[BuiltWorkload, str]:
     """The workload, and why in this size: of several ranks that which the first has room for."""
     progress.stage("build")
@@ -49,8 +49,7 @@ def build(
     if "download" in info.takes:
         progress.phase(f"reading the configuration of {info.name}")
     info = look_into(info, request)
-    chosen = choose_request_size(info, request, device, devices.free_memory_bytes(device))
-    size, reason = (ranks or ALONE).decided(chosen)
+    size, reason = ranks.decided(choose_request_size(info, request, device, devices.free_memory_bytes(device)))
     if compiled:
         check_compilers(device)
     progress.phase(f"building {info.name} ({size})")
@@ -63,7 +62,7 @@ def build(
 
 
 def measure_forms(
-    plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress, ranks: Ranks | None
+    plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress, ranks: Ranks
 ) -> Run:
     """The run of a workload that is built; the manifest in `draft` is rewritten after every part."""
     run = Run(
@@ -84,7 +83,7 @@ def measure_forms(
     if "compiled" in plan.forms and (idle := idle_mode(workload.settings)):
         run = with_notes(run, idle)
     store.save(run, draft)
-    return call_in_one_chunk(lambda: _run_forms(plan, workload, run, draft, progress, ranks or ALONE))
+    return call_in_one_chunk(lambda: _run_forms(plan, workload, run, draft, progress, ranks))
 
 
 def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress, ranks: Ranks) -> Run:

@@ -1,11 +1,8 @@
 """What `tracekit profile` does, step by step; imported only when something is run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,6 +12,7 @@ from tracekit.measure import plan as planning
 from tracekit.measure.building import check_cache, quiet_libraries
 from tracekit.measure.plan import Plan
 from tracekit.measure.process import output_kept, warnings_collected
+from tracekit.measure.ranks import ALONE, Ranks
 from tracekit.measure.run_so_far import with_notes
 from tracekit.measure.timing_process import STARTS, measure_in_processes, verify_advice
 from tracekit.model.progress import Progress
@@ -26,9 +24,6 @@ from tracekit.statements.noted import Warned
 from tracekit.wings import load
 from tracekit.workloads.registry import check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request
-
-if TYPE_CHECKING:
-    from tracekit.measure.ranks import Ranks
 
 
 def stages_of(plan: Plan) -> tuple[str, ...]:
@@ -76,7 +71,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
             if plan.request.nproc:
                 run = load(planning.jobs_wing().measure)(plan, draft, progress)
             else:
-                run = built_and_measured(plan, info, plan.request, draft, progress, None)
+                run = built_and_measured(plan, info, plan.request, draft, progress)
         store.finish(run, draft)
     return folder
 
@@ -96,7 +91,7 @@ def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Pa
                 with checked_meanwhile(workload.settings.device):
                     progress.phase(ASKING_WHETHER_KERNELS_ARE_SEEN)
                 reason = workload.info.sizes[workload.settings.size]
-                run = measure_forms(plan, workload, reason, draft, progress, None)
+                run = measure_forms(plan, workload, reason, draft, progress, ALONE)
             run = with_notes(run, *map(Warned, warned))
         store.finish(run, draft)
     return plan.out
@@ -120,7 +115,7 @@ def part_kept(draft: Path, on_part: Callable[[Path], None]) -> Iterator[None]:
 
 
 def built_and_measured(
-    plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress, ranks: Ranks | None
+    plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress, ranks: Ranks = ALONE
 ) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part. `ranks` are those
     that do the same meanwhile."""
