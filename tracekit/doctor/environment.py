@@ -2,7 +2,6 @@
 folders that others fill."""
 
 import getpass
-import importlib
 import os
 import platform
 import re
@@ -70,14 +69,11 @@ def check_host_load() -> Check:
 
 
 def check_torch_build() -> Check:
-    torch = find_torch()
-    if torch is None:
-        try:
-            importlib.import_module("torch")
-            why = "does not load reliably"
-        except (ImportError, OSError) as error:
-            absent = isinstance(error, ModuleNotFoundError) and error.name == "torch"
-            why = "not installed" if absent else f"does not load: {str(error).splitlines()[0]}"
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+        why = "not installed" if absent else f"does not load: {str(error).splitlines()[0]}"
         return Check("problem", why, INSTALL)
     version, oldest = str(torch.__version__), OLDEST["torch"]
     with warnings.catch_warnings():

@@ -19,6 +19,7 @@ from tracekit.measure.source_location import names_of
 from tracekit.measure.timing import Timings
 from tracekit.model.compilation import CallPhase, CompilingCall, FrameCompilation
 from tracekit.model.note import Noted, distinct
+from tracekit.model.numerics import PictureFile
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName, FormResult, Run
@@ -181,11 +182,13 @@ def with_outputs(
     """The run with what its forms return; a note, where that could not be found out: nothing measured is lost. The
     forms are not to be called afterwards: what they compiled may be forgotten."""
     try:
-        checked = output_check.check_outputs(workload, forms, calling_bytes, progress, ranks)
+        checked, drawings = output_check.check_outputs(workload, forms, calling_bytes, progress, ranks)
     except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
         return with_notes(run, statements.OutputsNotCompared(f"{type(error).__name__}: {error}"))
-    for name in (form.name for form in run.forms):
-        found = checked[name]
-        paths = tuple(store.save_picture(each.png, name, each.kind, draft) for each in found.drawings)
-        run = with_form(run, name, numerics=output_check.with_files(found, paths))
+    for form in run.forms:
+        pictures = [
+            PictureFile(drawing.kind, store.save_picture(drawing.png, form.name, drawing.kind, draft), drawing.scale)
+            for drawing in drawings[form.name]
+        ]
+        run = with_form(run, form.name, numerics=replace(checked[form.name], pictures=tuple(pictures)))
     return run
