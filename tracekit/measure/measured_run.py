@@ -141,12 +141,8 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         for number, form in enumerate(made):
             progress.stage(f"recording {form.name}", like=[f"recording {each.name}" for each in made[:number]])
             if not number:
-                run = replace(
-                    run,
-                    recording_cost=recording_cost.measure_recording_cost(
-                        settings.device, progress, triton=len(made) > 1
-                    ),
-                )
+                cost = recording_cost.measure_recording_cost(settings.device, progress, triton=len(made) > 1)
+                run = replace(run, recording_cost=cost)
             recordings: tuple[Recording, ...] = ()
             for kind, least, most in RECORDINGS:
                 steps = min(max(least, math.ceil(RECORDED_US / median(timings.wall_us[form.name]))), most)

@@ -55,7 +55,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     planning.refuse_alone(plan.request)
     if plan.warmup:
         planning.warmup_request(info, plan.request, plan.warmup)
-        planning.refuse_warmup_beside_processes(plan.timing, verify=plan.verify)
+        planning.refuse_warmup_beside_processes(plan)
     if plan.request.nproc:
         planning.jobs_wing()
         planning.refuse_processes_of_ranks(plan)
