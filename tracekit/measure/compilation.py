@@ -148,11 +148,6 @@ def is_of_torch(module: nn.Module) -> bool:
     return bool(check and isinstance(module.forward, MethodType) and check(module.forward))
 
 
-def is_disabled(function: object) -> bool:
-    """Whether torch.compiler.disable is on the function."""
-    return bool(getattr(function, "_torchdynamo_disable", False))
-
-
 def dynamo_errors(*names: str) -> tuple[type[Exception], ...]:
     """Dynamo's errors of these names. What this torch calls otherwise is passed on as it is."""
     errors = _find("torch._dynamo.exc")

@@ -74,9 +74,9 @@ class GpuWatch(Struct):
                 self._around.append(self._gpu.sample(moment, time.monotonic() - self._start))
                 self._counters.append(self._gpu.slowed_us())
 
+        self._start = time.monotonic()
         if self.device != "cpu":
             self._gpu = find_gpu(torch.cuda.get_device_properties(torch.cuda.current_device()))
-        self._start = time.monotonic()
         sample("before")
         try:
             yield tuple(map(self._watched, forms))
