@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from tracekit.comparison.judging.accuracy import judge_outputs
 from tracekit.comparison.judging.rank_differences import severity_of
 from tracekit.model.compilation import Diagnostics, FailedGuard, FrameCompilation
-from tracekit.model.numerics import Accuracy
 from tracekit.model.run import FormName, FormResult
 from tracekit.statements.guards import OtherCheck, check_of
 from tracekit.statements.rank_differences import (
@@ -18,6 +18,9 @@ from tracekit.statements.rank_differences import (
     RankRecompiled,
 )
 
+Key = TypeVar("Key")
+T = TypeVar("T")
+
 #: Peaks of memory that are less apart than this share of the least, or than so many bytes, are alike.
 LEAST_MEMORY, LEAST_BYTES = 0.03, 2**20
 #: Of each rank, what it did that not all did.
@@ -27,17 +30,18 @@ Differences = tuple[list[RankDifference], ...]
 def find_rank_differences(ranks: Sequence[Mapping[FormName, FormResult]], name: FormName) -> Differences:
     """What each rank's form of that name did that not all ranks' did; `ranks` have the forms of one rank each."""
     forms = [forms[name] for forms in ranks]
-    found: Differences = tuple([] for _ in ranks)
+    noted: list[tuple[int, RankDifference]] = []
     told = [form.compilation.diagnostics if form.compilation else None for form in forms]
     if all(told):
         diagnostics = [each for each in told if each]
-        for question in (_recompiled, _broke, _ran_eager):
-            for rank, noted in question(diagnostics):
-                found[rank].append(noted)
-    for question_of_forms in (_held_more(forms), _returned_worse(ranks) if name == "compiled" else ()):
-        for rank, noted in question_of_forms:
-            found[rank].append(noted)
-    return found
+        noted += _recompiled(diagnostics)
+        breaks = [{(each.line, each.function): each for each in told.breaks} for told in diagnostics]
+        noted += [(rank, RankBroke(each.line, each.function, each.reason)) for rank, each in _of_some(breaks)]
+        eager = [{(each.kind, each.function, each.where): each for each in told.fallbacks} for told in diagnostics]
+        noted += [(rank, RankRanEager(each.where, each.function, each.reason)) for rank, each in _of_some(eager)]
+    noted += _held_more(forms)
+    noted += _returned_worse(ranks) if name == "compiled" else ()
+    return tuple([difference for of_rank, difference in noted if of_rank == rank] for rank in range(len(ranks)))
 
 
 def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, RankDifference]]:
@@ -72,22 +76,12 @@ def _text(guard: FailedGuard) -> str:
     return guard.text.partition("\n")[0].partition("  #")[0].strip()
 
 
-def _broke(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, RankDifference]]:
-    """Lines at which the graph breaks in some ranks only."""
-    lines = [{(each.line, each.function): each for each in told.breaks} for told in diagnostics]
-    for rank, own in enumerate(lines):
+def _of_some(ranks: Sequence[Mapping[Key, T]]) -> Iterator[tuple[int, T]]:
+    """What some ranks have and others have not."""
+    for rank, own in enumerate(ranks):
         for key, each in own.items():
-            if not all(key in others for others in lines):
-                yield rank, RankBroke(each.line, each.function, each.reason)
-
-
-def _ran_eager(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, RankDifference]]:
-    """Functions that run eager, though they were to be compiled, in some ranks only."""
-    parts = [{(each.kind, each.function, each.where): each for each in told.fallbacks} for told in diagnostics]
-    for rank, own in enumerate(parts):
-        for key, each in own.items():
-            if not all(key in others for others in parts):
-                yield rank, RankRanEager(each.where, each.function, each.reason)
+            if not all(key in others for others in ranks):
+                yield rank, each
 
 
 def _held_more(forms: Sequence[FormResult]) -> Iterator[tuple[int, RankDifference]]:
@@ -101,13 +95,11 @@ def _held_more(forms: Sequence[FormResult]) -> Iterator[tuple[int, RankDifferenc
 
 def _returned_worse(ranks: Sequence[Mapping[FormName, FormResult]]) -> Iterator[tuple[int, RankDifference]]:
     """Ranks whose compiled form returns what is less like eager's than on the rank that is most like it."""
-    judged = [_judged(forms) for forms in ranks]
+    judged = []
+    for forms in ranks:
+        eager, compiled = (form.numerics if form else None for form in (forms.get("eager"), forms.get("compiled")))
+        judged.append(judge_outputs(eager, compiled, same_work=True) if compiled else None)
     best = max((severity_of(each) for each in judged if each), default=0)
     for rank, each in enumerate(judged):
         if each is not None and each.result in ("less_accurate", "undecided") and severity_of(each) < best:
             yield rank, RankOutputs(each.result, each.basis, each.reason)
-
-
-def _judged(forms: Mapping[FormName, FormResult]) -> Accuracy | None:
-    eager, compiled = (form.numerics if form else None for form in (forms.get("eager"), forms.get("compiled")))
-    return judge_outputs(eager, compiled, same_work=True) if compiled else None
