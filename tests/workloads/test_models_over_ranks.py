@@ -174,7 +174,7 @@ def test_a_gpt_spread_over_ranks_is_the_same_model_whose_compiled_blocks_are_gat
 def test_heads_that_cannot_be_split_are_refused(heads: int, shared: int, ranks: int) -> None:
     from transformers import GemmaConfig
 
-    from tracekit.workloads.tensor_parallel import check_heads
+    from tracekit.workloads.causal_lm import check_heads
 
     with pytest.raises(TracekitError, match=f"splits {heads} heads"):
         check_heads(GemmaConfig(num_attention_heads=heads, num_key_value_heads=shared), ranks)
@@ -184,14 +184,14 @@ def test_heads_that_cannot_be_split_are_refused(heads: int, shared: int, ranks: 
 def test_tokens_and_heads_that_cannot_be_dealt_out_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from msgspec.structs import replace
 
-    from tracekit.workloads import context_parallel
+    from tracekit.workloads import flux
 
     settings = replace(built("flux").settings, device="cuda", dtype="bfloat16", parallel="ring")
-    monkeypatch.setattr(context_parallel.dist, "get_world_size", lambda: 16)
-    context_parallel.check_split(settings, 24, (1024, 512))
+    monkeypatch.setattr(flux.dist, "get_world_size", lambda: 16)
+    flux.check_split(settings, 24, (1024, 512))
     with pytest.raises(TracekitError, match="splits 1024 \\+ 500 tokens"):
-        context_parallel.check_split(settings, 24, (1024, 500))
+        flux.check_split(settings, 24, (1024, 500))
     with pytest.raises(TracekitError, match="splits 24 heads and"):
-        context_parallel.check_split(replace(settings, parallel="ulysses"), 24, (1024, 512))
+        flux.check_split(replace(settings, parallel="ulysses"), 24, (1024, 512))
     with pytest.raises(TracekitError, match="float32"):
-        context_parallel.check_split(replace(settings, dtype="float32"), 24, (1024, 512))
+        flux.check_split(replace(settings, dtype="float32"), 24, (1024, 512))
