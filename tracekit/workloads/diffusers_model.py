@@ -18,7 +18,7 @@ from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads.building import load_pretrained
 from tracekit.workloads.configured import Configured, Drawn, build_configured, look_into_configuration
 from tracekit.workloads.hub_files import MODEL, PIPELINE, find_file, find_optional
-from tracekit.workloads.one_forward import Family, build_one_forward
+from tracekit.workloads.one_forward import build_one_forward
 from tracekit.workloads.one_forward_table import ROWS, OneForward
 from tracekit.workloads.unlisted import may_download, source_of
 
@@ -193,16 +193,18 @@ WAY_OUT = "profile your own model: tracekit profile my_model.py:build"
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The denoiser and its inputs on `device`, ready to be called. `size` is already chosen."""
     if request.workload in ROWS:
-        return build_one_forward(FAMILY, request, size, device, progress)
+        return build_one_forward(_make, draw, request, size, device, progress)
     return build_configured(_read, request, size, device, progress)
 
 
-def _draw_row(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> dict[str, Any]:
+def _make(row: OneForward, size: str) -> Any:
+    return getattr(diffusers, row.kind)(**row.figures_at(size))
+
+
+def draw(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> dict[str, Any]:
+    """The arguments of a row's step."""
     request = Request(row.name, batch_size=count, seed=seed, height=sizes["height"], width=sizes["width"])
     return draw_step(KNOWN[row.kind], model.config, request, None).arguments
-
-
-FAMILY = Family(lambda row, size: getattr(diffusers, row.kind)(**row.figures_at(size)), _draw_row)
 
 
 def _read(request: Request, size: str) -> Configured | None:
