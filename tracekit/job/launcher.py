@@ -35,6 +35,10 @@ def launch(job_path: Path) -> tuple[RankFailure, ...]:
     began, ends = time.time(), SimpleQueue[End]()
     ranks: list[subprocess.Popen[bytes]] = []
     ended: dict[int, RankFailure | None] = {}
+
+    def tell_end(rank: int, process: subprocess.Popen[bytes]) -> None:
+        ends.put((rank, process.wait(), time.time()))
+
     with meeting_place() as address:
         try:
             for rank in range(size):
@@ -45,7 +49,7 @@ def launch(job_path: Path) -> tuple[RankFailure, ...]:
                     start_new_session=True,
                 )
                 ranks.append(process)
-                Thread(target=_tell_end, args=(rank, process, ends), daemon=True).start()
+                Thread(target=tell_end, args=(rank, process), daemon=True).start()
             while len(ended) < size and not any(ended.values()):
                 rank, code, at = ends.get()
                 ended[rank] = _failure(job_path.parent, rank, code, at, began)
@@ -70,11 +74,6 @@ def _place_in_job(rank: int, size: int) -> dict[str, str]:
         settings["GLOO_SOCKET_IFNAME"] = "lo"
     chosen = {name: os.environ.get(name, value) for name, value in settings.items()}
     return {name: str(number) for name, number in numbers.items()} | chosen
-
-
-def _tell_end(rank: int, process: subprocess.Popen[bytes], ends: SimpleQueue[End]) -> None:
-    code = process.wait()
-    ends.put((rank, code, time.time()))
 
 
 def _failure(place: Path, rank: int, code: int | None, at: float, began: float) -> RankFailure | None:
