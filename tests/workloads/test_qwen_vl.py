@@ -34,7 +34,7 @@ def model() -> Any:
 def inputs() -> Any:
     processor = qwen_vl.build_processor(fast=False)
     prompts = ["What is it?", "And this one here?"]
-    return qwen_vl.process(processor, prompts, draw_pictures(2, 56, 84, 0)).inputs
+    return qwen_vl.process(processor, prompts, draw_pictures(2, 56, 84, 0))[0]
 
 
 def phase_call(model: Any, inputs: Any, phase: Any, cache: Any) -> Any:

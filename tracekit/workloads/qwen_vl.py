@@ -73,14 +73,6 @@ TEXT = "num_hidden_layers hidden_size num_attention_heads num_key_value_heads in
 VISION = "fullatt_block_indexes hidden_size num_heads intermediate_size".split()
 
 
-class Processed(Struct, frozen=True):
-    """The model's inputs, on the CPU, and median wall times of the two steps; None without process_vision_info."""
-
-    inputs: Any
-    vision_info_us: float | None
-    processor_us: float
-
-
 class Architecture(Struct, frozen=True):
     """What differs between the sizes: figures of `TEXT` and `VISION`, the sections of the rotary embedding, and those
     of a call. The rest is as published."""
@@ -113,8 +105,8 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     count = settings.batch_size
     prompts = [settings.prompt] * count if settings.prompt else list(islice(cycle(PROMPTS), count))
     pictures = draw_pictures(count, settings.height, settings.width, settings.seed)
-    processed = process(processor, prompts, pictures)
-    inputs = processed.inputs.to(device)
+    inputs, took = process(processor, prompts, pictures)
+    inputs = inputs.to(device)
     visual, language = count_parameters(model.model.visual), count_parameters(model.model.language_model)
     # Where embeddings and head are one, they count with the decoder.
     head = count_parameters(model) - visual - language
@@ -128,7 +120,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         call=make_call(model, inputs, generation, settings.mode),
         targets=_targets(model, generation, settings.scope),
         components=(*parts, Component("head", head, compiled=settings.scope == "model")) if head else parts,
-        notes=_notes(settings, generation, processed),
+        notes=_notes(settings, generation, inputs["input_ids"].shape[1], took),
         modules=(("model", model),),
         targets_of=partial(_targets, model, generation),
     )
@@ -161,7 +153,11 @@ def _model_and_processor(
     if request.pretrained:
         progress.detail(f"loading {request.pretrained}")
         model = load_pretrained(Qwen2_5_VLForConditionalGeneration, request.pretrained, dtype).to(settings.device)
-        processor = load_processor(request.pretrained, fast=bool(generation.fast_processor))
+        if not is_torchvision_available():
+            raise TracekitError("the published processor needs torchvision: install the build that matches this torch")
+        processor = load_pretrained(AutoProcessor, request.pretrained, None)
+        image_processor = _image_processor(bool(generation.fast_processor))
+        processor.image_processor = load_pretrained(image_processor, request.pretrained, None)
     else:
         with random_weights(dtype, settings.device, request.seed):
             model = _model(architecture)
@@ -222,8 +218,8 @@ def _targets(model: Any, generation: Generation, scope: str) -> tuple[CompileTar
     return (whole[scope],)
 
 
-def _notes(settings: Settings, generation: Generation, processed: Processed) -> tuple[str, ...]:
-    count, tokens = processed.inputs["input_ids"].shape
+def _notes(settings: Settings, generation: Generation, tokens: int, took: str) -> tuple[str, ...]:
+    count = settings.batch_size
     what = {
         "generate": f"generates {generation.max_new_tokens} tokens for each of {count} prompts (greedy `generate`)",
         "prefill": f"prefills {count} prompts in one forward, up to the logits of the next token",
@@ -234,15 +230,7 @@ def _notes(settings: Settings, generation: Generation, processed: Processed) -> 
         f" generated image of {settings.height}x{settings.width}. All inputs are on the device before the call."
     )
     kind = "fast processor (torchvision)" if generation.fast_processor else "slow processor (PIL)"
-    before = (
-        f"process_vision_info before it {processed.vision_info_us / 1e3:.2g} ms"
-        if processed.vision_info_us is not None
-        else "without process_vision_info, which needs torchvision and qwen-vl-utils and would change no image"
-    )
-    processor = (
-        f"The {kind} took {processed.processor_us / 1e3:.2g} ms (median) for all prompts and images on the CPU,"
-        f" {before}. The call does not include it."
-    )
+    processor = f"The {kind} took {took}. The call does not include it."
     if settings.pretrained:
         return (call, processor)
     random = "Random weights and a byte tokenizer: the answers are noise, kernels and shapes are the model's."
@@ -276,16 +264,6 @@ def build_processor(*, fast: bool) -> Any:
     return ImageProcessor(_image_processor(fast)(), qwen_tokenizer(), chat_template=CHAT_TEMPLATE)
 
 
-def load_processor(source: str, *, fast: bool) -> Any:
-    """The processor that lies beside real weights, with the image processor asked for. Raises TracekitError when it
-    cannot be had."""
-    if not is_torchvision_available():
-        raise TracekitError("the published processor needs torchvision: install the build that matches this torch")
-    processor = load_pretrained(AutoProcessor, source, None)
-    processor.image_processor = load_pretrained(_image_processor(fast), source, None)
-    return processor
-
-
 def _image_processor(fast: bool) -> Any:
     """torchvision's, which is the fast one, or PIL's."""
     if hasattr(transformers, "Qwen2VLImageProcessorPil"):
@@ -307,23 +285,26 @@ def qwen_tokenizer() -> Any:
     return tokenizer
 
 
-def process(processor: Any, prompts: list[str], pictures: list[Image.Image]) -> Processed:
-    """One message for each prompt and its picture, as users write them, made into the model's inputs."""
+def process(processor: Any, prompts: list[str], pictures: list[Image.Image]) -> tuple[Any, str]:
+    """One message for each prompt and its picture, as users write them, made into the model's inputs on the CPU; and
+    how long that took, in words."""
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": [{"type": "image", "image": picture}, {"type": "text", "text": prompt}]}
         for prompt, picture in zip(prompts, pictures, strict=True)
     ]
     texts = [processor.apply_chat_template([each], tokenize=False, add_generation_prompt=True) for each in messages]
-    images, vision_info_us = pictures, None
+    images = pictures
+    before = "without process_vision_info, which needs torchvision and qwen-vl-utils and would change no image"
     # qwen_vl_utils imports torchvision without saying so. Without either the images are taken as they are: drawn in a
     # size that process_vision_info leaves alone.
     with suppress(ModuleNotFoundError):
         if is_torchvision_available():
             from qwen_vl_utils import process_vision_info
 
-            (images, _), vision_info_us = _timed(lambda: process_vision_info([[each] for each in messages]))
-    inputs, processor_us = _timed(lambda: processor(text=list(texts), images=images, padding=True, return_tensors="pt"))
-    return Processed(inputs, vision_info_us, processor_us)
+            (images, _), took_us = _timed(lambda: process_vision_info([[each] for each in messages]))
+            before = f"process_vision_info before it {took_us / 1e3:.2g} ms"
+    inputs, took_us = _timed(lambda: processor(text=list(texts), images=images, padding=True, return_tensors="pt"))
+    return inputs, f"{took_us / 1e3:.2g} ms (median) for all prompts and images on the CPU, {before}"
 
 
 def _timed(step: Callable[[], T]) -> tuple[T, float]:
