@@ -84,8 +84,7 @@ class CompilationObserver(Struct):
 
     def explained(self, run: Run) -> Run:
         """The run, with why torch.compile made no graph of the compiled form, and no part told as compiled."""
-        from tracekit.workloads.parts import repeated_blocks
-        from tracekit.workloads.scopes import with_shares
+        from tracekit.workloads.scopes import repeated_blocks, with_shares
 
         blocks = repeated_blocks(self.workload.modules).values()
         why = self._logs["compiled"].why_nothing(blocks)

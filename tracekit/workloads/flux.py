@@ -27,8 +27,8 @@ from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget
 from tracekit.shell import joined
 from tracekit.workloads import inputs
 from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, parallel_here, random_weights
-from tracekit.workloads.parts import repeated_blocks
 from tracekit.workloads.registry import FLUX, FLUX_SCHNELL
+from tracekit.workloads.scopes import repeated_blocks
 
 #: The VAE shrinks by 8, and the transformer packs 2x2 latents into a token.
 PIXELS_OF_TOKEN = 16
