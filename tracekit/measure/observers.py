@@ -25,8 +25,7 @@ from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.statements import noted as statements
-from tracekit.workloads.parts import repeated_blocks
-from tracekit.workloads.scopes import with_shares
+from tracekit.workloads.scopes import repeated_blocks, with_shares
 
 #: So many parts of a scope are named in a note.
 NAMED = 5

@@ -24,7 +24,7 @@ from tracekit.wire import encode
 from tracekit.workloads.own_errors import their_calls
 from tracekit.workloads.registry import check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import way_to_need_less
-from tracekit.workloads.sources import read_sources
+from tracekit.workloads.unlisted import read_sources
 
 
 @dataclass

@@ -29,7 +29,7 @@ from tracekit.shell import quoted
 from tracekit.sweep.cells import CONFIRMING, Asked, AskedCall, Cell, CellResult
 from tracekit.sweep.statements import notes as statements
 from tracekit.wire import decode, encode
-from tracekit.workloads.sources import find_changed
+from tracekit.workloads.unlisted import find_changed
 
 ASKED = "sweep.json"
 CELLS = "cells"
