@@ -21,9 +21,8 @@ from tracekit.measure.plan import Plan
 from tracekit.measure.process import call_in_one_chunk
 from tracekit.measure.ranks import Ranks
 from tracekit.measure.run_so_far import with_form, with_notes
-from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Progress
-from tracekit.model.quartiles import Quartiles
+from tracekit.model.quartiles import HostTimes, Quartiles
 from tracekit.model.run import FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo

@@ -20,7 +20,7 @@ from tracekit.measure.host import collecting_us, collections_noted, host_us
 from tracekit.measure.ranks import ALONE, Ranks
 from tracekit.model.host_marks import Collection
 from tracekit.model.progress import Progress
-from tracekit.model.quartiles import HostTimes, Quartiles
+from tracekit.model.quartiles import Quartiles
 from tracekit.model.run import FormName
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, StoppingRule, StopReason
 from tracekit.statistics.interval import FEWEST, Values
