@@ -6,7 +6,7 @@ import pytest
 import zstandard
 
 from tracekit.errors import TracekitError
-from tracekit.tracefile.rank_files import by_rank, refuse_ranks, trace_of_rank
+from tracekit.tracefile.source import by_rank, refuse_ranks, trace_of_rank
 
 
 def recording(path: Path, rank: int | None) -> Path:

@@ -33,9 +33,8 @@ from tracekit.reading.sides import (
 from tracekit.shell import quoted
 from tracekit.statements.notes.timing import Interrupted
 from tracekit.tracefile.places import is_url
-from tracekit.tracefile.rank_files import refuse_ranks
 from tracekit.tracefile.read import check_is_trace
-from tracekit.tracefile.source import raise_if_absent
+from tracekit.tracefile.source import raise_if_absent, refuse_ranks
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side

@@ -17,8 +17,7 @@ from tracekit.names import encodable
 from tracekit.reading.model_code import read_model_code
 from tracekit.reading.traces import Reading
 from tracekit.shell import quoted
-from tracekit.tracefile.rank_files import holds_traces, trace_of_rank
-from tracekit.tracefile.source import raise_if_absent
+from tracekit.tracefile.source import raise_if_absent, trace_of_rank, traces_in
 from tracekit.wings import load, over_ranks, wings
 
 if TYPE_CHECKING:
@@ -188,7 +187,7 @@ def is_run_folder(place: Path | str) -> bool:
         return False
     if store.is_run(path) or store.is_cut_off(path) or store.was_interrupted(path):
         return True
-    return path.is_dir() and not holds_traces(path)
+    return path.is_dir() and not traces_in(path)
 
 
 def of_rank(places: PySequence[str], rank: int | None) -> tuple[str, ...]:

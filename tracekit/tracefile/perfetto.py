@@ -17,7 +17,7 @@ import msgspec
 
 from tracekit.errors import TracekitError
 from tracekit.files import replaced, written
-from tracekit.model.picture import Picture, Track
+from tracekit.model.picture import Picture
 
 SCHEMA = "tracekit.perfetto/1"
 #: Threads of a process are numbered from its own number times this.
@@ -71,7 +71,12 @@ def _events(picture: Picture) -> Iterator[Event]:
                 again = f" ({lane + 1})" if lane else ""
                 yield _about("thread_name", number, thread + lane, name=f"/{panel.name}/{track.name}{again}")
                 yield _about("thread_sort_index", number, thread + lane, sort_index=thread + lane)
-            yield from _slices(track, number, thread, lanes, keyed)
+            for (kind, name, start, end, details, key), lane in zip(track.slices.iter_rows(), lanes, strict=True):
+                place = {"pid": number, "tid": thread + lane, "ts": start / 1000, "dur": (end - start) / 1000}
+                said = {} if details is None else {"args": msgspec.Raw(details.encode())}
+                yield {"ph": "X", "cat": kind, "name": name, **place, **said}
+                if key is not None:
+                    keyed[key] = number, thread + lane, start
             thread += max(lanes, default=-1) + 1
         for counter in panel.counters:
             shared = {"ph": "C", "name": f"{panel.name}: {counter.name}", "pid": number}
@@ -88,24 +93,6 @@ def _events(picture: Picture) -> Iterator[Event]:
 
 def _about(kind: str, process: int, thread: int, **said: Any) -> Event:
     return {"ph": "M", "name": kind, "pid": process, "tid": thread, "ts": 0, "args": said}
-
-
-def _slices(track: Track, process: int, first_thread: int, lanes: list[int], keyed: Ends) -> Iterator[Event]:
-    for (kind, name, start, end, details, key), lane in zip(track.slices.iter_rows(), lanes, strict=True):
-        event: Event = {
-            "ph": "X",
-            "cat": kind,
-            "name": name,
-            "pid": process,
-            "tid": first_thread + lane,
-            "ts": start / 1000,
-            "dur": (end - start) / 1000,
-        }
-        if details is not None:
-            event["args"] = msgspec.Raw(details.encode())
-        if key is not None:
-            keyed[key] = process, first_thread + lane, start
-        yield event
 
 
 def side_by_side(times: Times) -> list[int]:
