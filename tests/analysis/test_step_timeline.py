@@ -19,16 +19,17 @@ from tests.traces import (
 
 from tracekit.analysis import step_timeline
 from tracekit.analysis.sequence import list_work
-from tracekit.analysis.step_timeline import draw_step
+from tracekit.analysis.step_timeline import list_and_draw
 from tracekit.model.sequence import Sequence
 from tracekit.model.timeline import Bars, StepTimeline
+from tracekit.reading.traces import Reading
 from tracekit.tracefile.read import read_trace
 
 
 def drawn(folder: Path, events: list[Json]) -> tuple[StepTimeline, Sequence]:
     """With the sequence whose positions it has."""
     trace = read_trace(write_trace(folder, events), shapes=True)
-    found = draw_step(trace)
+    found = list_and_draw(trace)[1]
     assert found is not None
     return found, list_work(trace)
 
@@ -128,13 +129,14 @@ def test_a_recording_without_steps_is_told_whole_and_one_of_a_cpu_not(tmp_path: 
     found, _ = drawn(tmp_path, [make_kernel(5, 10), make_kernel(20, 25, device=1)])
     assert (found.step, found.other_devices, found.work.starts_us) == (None, 1, (0,))
     assert found.host == Bars((), (), (), (), 0)
-    assert draw_step(make_trace(tmp_path, [make_op(0, 10)])) is None
+    without = Reading(shapes=True, cpu=True).look(make_trace(tmp_path, [make_op(0, 10)]))
+    assert without[1:] == (None, None)
 
 
 @pytest.mark.parametrize("name", ["vit_eager", "vit_default", "vit_reduce-overhead"])
 def test_work_and_gaps_of_a_real_step_fill_it_as_the_analysis_says(name: str) -> None:
     trace, window = read_trace(recording(name)), r"tracekit\.iteration#\d+"
-    found, steps = draw_step(trace, window), analyze(trace, window=window).steps
+    found, steps = list_and_draw(trace, window)[1], analyze(trace, window=window).steps
     assert found is not None
     step = next(each for each in steps if each.index == found.step)
     assert sum(found.gaps.durations_us) == pytest.approx(step.idle_us)

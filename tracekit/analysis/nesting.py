@@ -66,10 +66,22 @@ def _nesting(
     count: int, rows: Ints, starts: Ints, ends: Ints, parents: NDArray[np.int32], depths: NDArray[np.int32]
 ) -> Nesting:
     """That of so many events, of which these rows have a length and lie in each other as brackets do."""
-    stretches_from, stretches_to, innermost = _lay_flat(starts, ends, parents, depths)
+    # An event begins to be the innermost at its start; at its end its parent is it again. Where several begin or end at
+    # one moment the last of these counts: first the ends, the deepest first, then the starts, which are in order.
+    deepest = np.argsort(-_short(depths), kind="stable")
+    ending = deepest[np.argsort(ends[deepest], kind="stable")]
+    del deepest
+    moments = np.concatenate((ends[ending], starts))
+    innermost = np.concatenate((parents[ending], np.arange(len(starts), dtype=np.int32)))
+    del ending
+    # Both halves are in order already, which this sort makes use of.
+    order = np.argsort(moments, kind="stable")
+    moments, innermost = moments[order], innermost[order]
+    del order
+    some = (moments[1:] > moments[:-1]) & (innermost[:-1] >= 0)
     above = np.full(count, -1, dtype=np.int64)
     above[rows] = np.where(parents >= 0, rows[parents], -1)
-    return Nesting(above, stretches_from, stretches_to, rows[innermost])
+    return Nesting(above, moments[:-1][some], moments[1:][some], rows[innermost[:-1][some]])
 
 
 def _parents(starts: Ints, ends: Ints) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -87,26 +99,6 @@ def _parents(starts: Ints, ends: Ints) -> tuple[NDArray[np.int32], NDArray[np.in
         at = np.searchsorted(outer, inner) - 1
         parents[inner] = np.where(at >= 0, outer[np.maximum(at, 0)], -1)
     return parents, depths
-
-
-def _lay_flat(
-    starts: Ints, ends: Ints, parents: NDArray[np.int32], depths: NDArray[np.int32]
-) -> tuple[Ints, Ints, NDArray[np.int32]]:
-    """Starts and ends of stretches, and the position of the innermost event of each."""
-    # An event begins to be the innermost at its start; at its end its parent is it again. Where several begin or end at
-    # one moment the last of these counts: first the ends, the deepest first, then the starts, which are in order.
-    deepest = np.argsort(-_short(depths), kind="stable")
-    ending = deepest[np.argsort(ends[deepest], kind="stable")]
-    del deepest
-    moments = np.concatenate((ends[ending], starts))
-    innermost = np.concatenate((parents[ending], np.arange(len(starts), dtype=np.int32)))
-    del ending
-    # Both halves are in order already, which this sort makes use of.
-    order = np.argsort(moments, kind="stable")
-    moments, innermost = moments[order], innermost[order]
-    del order
-    some = (moments[1:] > moments[:-1]) & (innermost[:-1] >= 0)
-    return moments[:-1][some], moments[1:][some], innermost[:-1][some]
 
 
 def _short(depths: NDArray[np.int32]) -> NDArray[np.int16] | NDArray[np.int32]:

@@ -16,8 +16,7 @@ from msgspec import Struct, field
 
 from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH
-from tracekit.analysis.links import CLOCK_NS, launching_calls
-from tracekit.analysis.queued_work import LAUNCH_LATENCY_NS, find_before, find_on_stream
+from tracekit.analysis.links import CLOCK_NS, LAUNCH_LATENCY_NS, find_before, find_on_stream, launching_calls
 from tracekit.analysis.timeline import CAUSE_CODES, COLLECTING, cause_of_call, is_sync_call
 from tracekit.analysis.window import Scope, columns
 

@@ -34,17 +34,6 @@ T = TypeVar("T")
 Objects = NDArray[np.object_]
 
 
-class _Askers(Struct, frozen=True, eq=False):
-    """For each activity the innermost operator around its launch and the names of all of them, and the numbers of two
-    calls: of the outermost one and of the innermost. None, no names and None of the activities but the `known`."""
-
-    operators: Objects
-    within: Objects
-    calls: Objects
-    operator_calls: Objects
-    known: int
-
-
 class OrderedWork(Struct, frozen=True, eq=False):
     """The window's activities as a table in the order of `in_launch_order`, the sequence that they make, and the place
     of each row in it: steps that ran the same share theirs."""
@@ -68,15 +57,13 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
 def order_work(trace: Trace, scope: Scope) -> OrderedWork:
     """What `list_work` gives, with where each activity stands in it."""
     work = in_launch_order(scope)
-    asked = _find_askers(trace, work)
+    askers, known = _find_askers(trace, work)
     names = _each_text_once(work["name"])
     families = map(family_of, names, _each_text_once(work["kind"]))
     lengths_us = (np.subtract(*columns(work, "end_ns", "start_ns")) / 1e3).tolist()
     with collector_paused():
-        of_askers = (asked.operators, asked.within, asked.calls, asked.operator_calls)
-        activities = tuple(map(Activity, names, families, lengths_us, *(each.tolist() for each in of_askers)))
-    is_known = 2 * asked.known >= work.height > 0
-    source: OperatorSource = "own" if is_known else "none"
+        activities = tuple(map(Activity, names, families, lengths_us, *(each.tolist() for each in askers)))
+    source: OperatorSource = "own" if 2 * known >= work.height > 0 else "none"
     count = max(len(scope.spans), 1)
     if count == 1:
         return OrderedWork(work, Sequence(activities, 1.0, source), np.arange(work.height))
@@ -116,9 +103,10 @@ def _in_one_order(
     return np.array(order, dtype=np.int64), [did[at] for at in order]
 
 
-def _find_askers(trace: Trace, work: pl.DataFrame) -> _Askers:
-    """Which operators were open on the launching thread when each activity was launched. Calls are numbered over all
-    threads."""
+def _find_askers(trace: Trace, work: pl.DataFrame) -> tuple[tuple[Objects, ...], int]:
+    """For each activity the innermost operator that was open on the launching thread at its launch, the names of all of
+    these, and the numbers, over all threads, of the outermost one's call and of the innermost's: None, no names and
+    None where none was. And of how many there was one."""
     of_operators, within, calls, operator_calls = (np.full(work.height, None, dtype=object) for _ in range(4))
     within.fill(())
     names = trace.host["name"].unique()
@@ -142,7 +130,7 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> _Askers:
     within[rows] = _as_objects(_chains(nesting.parents, wanted, operators["name"]))[which]
     around = nearest(nesting.parents, nesting.parents < 0)[innermost]
     calls[rows], operator_calls[rows] = np.where(around >= 0, around, innermost), innermost
-    return _Askers(of_operators, within, calls, operator_calls, len(rows))
+    return (of_operators, within, calls, operator_calls), len(rows)
 
 
 def _each_text_once(texts: pl.Series) -> list[str]:

@@ -25,22 +25,16 @@ from tracekit.model.trace import Trace
 MOST_BARS = 40_000
 MOST_HOST_BARS = 200_000
 
-
 #: Labels by number, each once.
 Numbers = defaultdict[Label, int]
-
-
-def draw_step(trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None) -> StepTimeline | None:
-    """The step of median length among those with work on the first GPU; the whole recording where no steps are marked.
-    Its positions are those of `list_work` for the same window. None without GPU activity in the window. Raises
-    TracekitError when nothing matches `window`."""
-    return list_and_draw(trace, window, steps)[1] if trace.activities.height else None
 
 
 def list_and_draw(
     trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None
 ) -> tuple[Sequence, StepTimeline | None]:
-    """What `list_work` and `draw_step` give, for less than both."""
+    """What `list_work` gives; and the step of median length among those with work on the first GPU, or the whole
+    recording where no steps are marked. None without GPU activity in the window. Raises TracekitError when nothing
+    matches `window`."""
     scope = find_scope(trace, window, steps)
     ordered = order_work(trace, scope)
     drawable = scope.windows and scope.activities.height
@@ -60,8 +54,7 @@ def _drawn(trace: Trace, scope: Scope, ordered: OrderedWork) -> StepTimeline:
     labels: Numbers = defaultdict(count().__next__)
     whole, own = own.height, own[_longest(*columns(own, "start_ns", "end_ns"), most=MOST_BARS)]
     streams = own["stream"].unique(maintain_order=True).to_list()
-    kinds = zip(own["name"], own["kind"], strict=True)
-    names = (Label(name, family_of(name, kind)) for name, kind in kinds)
+    names = (Label(name, family_of(name, kind)) for name, kind in own.select("name", "kind").iter_rows())
     starts, ends = columns(own, "start_ns", "end_ns")
     bars = _bars(starts, ends, start, names, labels, whole)
     gaps = find_gaps(trace, scope, device)

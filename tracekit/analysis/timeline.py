@@ -76,12 +76,8 @@ def cause_of_host_event(kind: str, name: str) -> str | None:
         return "gc"
     if kind == "overhead":
         return "profiler"
-    if kind == "op":
-        return _cause_of_operator(name)
-    return "python" if kind == "python" else None
-
-
-def _cause_of_operator(name: str) -> str:
+    if kind != "op":
+        return "python" if kind == "python" else None
     if name == LOOKUP:
         return "guards"
     if name in ENTRY_OPS or name.startswith(TRITON):
@@ -177,12 +173,8 @@ def lay_flat(trace: Trace, threads: Iterable[int], launching: pl.DataFrame = NO_
     ends_within = ends <= np.append(ends, 0)[nesting.parents]
     around = np.where(ends_within, nesting.parents, -1)
     for code in (CAUSE_CODES["gc"], CAUSE_CODES["compile"]):
-        inside, above = table["code"].to_numpy() == code, around
-        # Each round looks twice as far up.
-        while inside.any() and (above >= 0).any():
-            inside = inside | (inside[above] & (above >= 0))
-            above = np.where(above >= 0, above[above], -1)
-        codes = np.where(inside, code, codes)
+        own = table["code"].to_numpy() == code
+        codes = np.where(own | (nearest(around, own) >= 0), code, codes) if own.any() else codes
     pieces = codes[nesting.rows]
     pieces[_before_graphs(table, nesting, starts) & (pieces == CAUSE_CODES["python"])] = CAUSE_CODES["compiled_wrapper"]
     return Timeline(nesting.starts, nesting.ends, pieces, nesting.rows, table, nesting.parents, starts, line)

@@ -9,9 +9,8 @@ from msgspec import Struct
 
 from tracekit import interval
 from tracekit.analysis.line import make_line
-from tracekit.analysis.links import link_launches
+from tracekit.analysis.links import find_queued, link_launches
 from tracekit.analysis.nesting import nest
-from tracekit.analysis.queued_work import find_queued
 from tracekit.errors import TracekitError
 from tracekit.interval import NEVER, Bools, Intervals, Ints
 from tracekit.model.trace import Trace
@@ -26,6 +25,7 @@ MARKING_KINDS = ("annotation", "op")
 MOST_WINDOWS = 100_000
 #: What `--window` can name.
 NAMEABLE_KINDS = ("annotation", "op", "python")
+NO_NUMBER = pl.lit(None, dtype=pl.Int64)
 
 
 class Span(Struct, frozen=True):
@@ -71,10 +71,10 @@ def find_scope(trace: Trace, window: str, steps: tuple[int, int] | None = None) 
     kind, spans = find_named_or_steps(trace, window, steps)
     if kind == "whole":
         extent = np.array([[linked["start_ns"].min(), linked["end_ns"].max()]], dtype=np.int64)
-        windows = dict.fromkeys(_devices(linked), extent)
+        windows = dict.fromkeys(sorted(linked["device"].unique()), extent)
         return Scope("whole", (), linked.with_columns(step=pl.lit(0)), linked, calls, windows, {}, doubtful=0)
     activities, doubtful = _with_steps(trace, linked, spans)
-    devices = _devices(activities)
+    devices = sorted(activities["device"].unique())
     if len(devices) * len(spans) > MOST_WINDOWS:
         raise TracekitError(
             f"{trace.path} has {len(spans):,} steps on {len(devices):,} GPUs, more than are analyzed together; pass"
@@ -160,21 +160,19 @@ def _refuse_name(trace: Trace, name: str) -> NoReturn:
     )
 
 
-def _outermost(spans: pl.DataFrame, number: pl.Expr | None = None) -> tuple[Span, ...]:
+def _outermost(spans: pl.DataFrame, number: pl.Expr = NO_NUMBER) -> tuple[Span, ...]:
     """Without those that lie wholly inside an earlier one of their thread. They are numbered by their place where
     `number` gives none."""
     reach = pl.col("end_ns").cum_max().shift(1).over("thread")
     outer = spans.filter((pl.col("end_ns") > reach) | reach.is_null())
-    place = pl.int_range(pl.len())
-    numbered = outer.select(pl.coalesce(number, place) if number is not None else place, "thread", "start_ns", "end_ns")
+    numbered = outer.select(pl.coalesce(number, pl.int_range(pl.len())), "thread", "start_ns", "end_ns")
     return tuple(Span(*row) for row in numbered.iter_rows())
 
 
 def union_of(spans: tuple[Span, ...]) -> Intervals:
     """The time of all the spans."""
-    starts = np.array([span.start_ns for span in spans], dtype=np.int64)
-    ends = np.array([span.end_ns for span in spans], dtype=np.int64)
-    return interval.union(starts, ends)
+    edges = np.array([(span.start_ns, span.end_ns) for span in spans], dtype=np.int64).reshape(-1, 2)
+    return interval.union(*edges.T)
 
 
 def beginning_within(events: pl.DataFrame, spans: tuple[Span, ...]) -> pl.DataFrame:
@@ -219,25 +217,17 @@ def _with_steps(trace: Trace, linked: pl.DataFrame, spans: tuple[Span, ...]) -> 
     return linked.with_columns(step=pl.Series(step)).filter(pl.col("step") >= 0), int(several.sum())
 
 
-def _process(trace: Trace, thread: int) -> str:
-    return trace.threads[thread].pid
-
-
 def _step_windows(trace: Trace, activities: pl.DataFrame, spans: tuple[Span, ...], device: int) -> Intervals:
     """From the start of a step's host span to its end, or to the end of its last activity where that is later. Of
     several processes those that launched nothing on the device take no time of it."""
     own = activities.filter(pl.col("device") == device)
     windows = np.array([(span.start_ns, span.end_ns) for span in spans], dtype=np.int64).reshape(-1, 2)
     np.maximum.at(windows[:, 1], *columns(own, "step", "end_ns"))
-    processes = [_process(trace, span.thread) for span in spans]
-    launching = {_process(trace, thread) for thread in own["launched_on"].drop_nulls().unique()}
+    processes = [trace.threads[span.thread].pid for span in spans]
+    launching = {trace.threads[thread].pid for thread in own["launched_on"].drop_nulls().unique()}
     if len(set(processes)) > 1 and launching:
         windows[:, 1] = np.where([each in launching for each in processes], windows[:, 1], windows[:, 0])
     return windows
-
-
-def _devices(activities: pl.DataFrame) -> list[int]:
-    return sorted(activities["device"].unique())
 
 
 def touching(scope: Scope, starts: Ints, ends: Ints) -> Bools:
