@@ -22,7 +22,7 @@ from tracekit.analysis.links import launching_calls
 from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, replay
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
 from tracekit.analysis.window import Scope, Span, beginning_within, columns, find_scope, find_steps
-from tracekit.interval import Bools, Floats, Intervals, Ints
+from tracekit.interval import Bools, Floats, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.host_speed import HostTimes
 from tracekit.model.idle_estimate import MOST_SLOWED, Between, IdleEstimate
@@ -54,7 +54,6 @@ MOST_CALLS_ALONE, CALLS_OF_STEP = 50_000, 200
 MOST_ASTRAY = 0.05
 #: At least this share of a stretch is left, whatever recording is said to add to its operators.
 LEAST_SHARE = 0.05
-
 
 #: What recording adds where a run did not measure it: a launch between a warm loop's and that of the models which
 #: torch 2.11 ran on an H200, all else as on an H100.
@@ -227,11 +226,7 @@ def estimate_idle(
     low, high = np.maximum(every.min(axis=0) - doubt - unaligned, 0.0), every.max(axis=0) + doubt_high
     after = np.array([by_rule[0][at].after_sync for at in middle]).mean(axis=0) / 1e3
     return IdleEstimate(
-        causes={
-            cause: Between(float(us[code]), float(low[code]), float(high[code]))
-            for cause, code in CAUSE_CODES.items()
-            if high[code] > 0
-        },
+        causes=_between(us, low, high),
         after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
         unaligned_us=float(unaligned.sum()),
     )
@@ -249,13 +244,10 @@ def _by_rule(
     likely = (rules[0].operator_ns, rules[0].span_ns)
 
     @cache
-    def read(operator_ns: float, span_ns: float, ratio: float, by_clock: float) -> _Reading:
-        return _Reading(told, operator_ns, span_ns, ratio=ratio, by_clock=by_clock)
-
     def read_at(events: tuple[float, float], told_ratio: float, ratio: float, by_clock: float = 1.0) -> _Reading:
         # What is added to events is of the speed of timed calls, and taken off those of the told recording.
         operator_ns, span_ns = (ns / told_ratio for ns in events)
-        return read(operator_ns, span_ns, ratio, by_clock)
+        return _Reading(told, operator_ns, span_ns, ratio=ratio, by_clock=by_clock)
 
     @cache
     def by_clock(pace: _Pace) -> tuple[list[Floats], float]:
@@ -349,9 +341,11 @@ def estimate_recorded_idle(
     # The profiler's own events go too.
     as_recorded = _Reading(told, 0.0, 0.0, left_out=())
     at_most = _Reading(told, ASSUMED.operator.high * 1e3, ASSUMED.span.high * 1e3)
-    divided = np.zeros((4, len(IDLE_CAUSES)))
-    for step, stretches in zip(told.steps, told.stretches, strict=True):
-        match = _match_itself(stretches, told.timeline)
+    divided, line = np.zeros((4, len(IDLE_CAUSES))), told.timeline.line
+    for step, (begins, ends, threads) in zip(told.steps, told.stretches, strict=True):
+        # Each stretch is matched by itself.
+        whole, matched = np.tile([0.0, 1.0], (len(begins), 1)), np.ones(len(begins), dtype=bool)
+        match = _Match(line.place(threads, begins), line.place(threads, ends), whole, matched)
         between = np.array(step.codes, dtype=np.int64) == -1
         left = np.where(between, at_most.measure(match) / np.maximum(as_recorded.measure(match), 1.0), 1.0)
         # What recording adds to events is not all: it slows what lies between them too.
@@ -369,14 +363,13 @@ def estimate_recorded_idle(
     if np.abs(replayed[0] - us).sum() > MOST_ASTRAY * us.sum():
         return None
     every = np.stack((us, *replayed[1:]))
-    low, high = every.min(axis=0), every.max(axis=0)
-    return IdleEstimate(
-        causes={
-            cause: Between(float(us[code]), float(low[code]), float(high[code]))
-            for cause, code in CAUSE_CODES.items()
-            if high[code] > 0
-        }
-    )
+    return IdleEstimate(causes=_between(us, every.min(axis=0), every.max(axis=0)))
+
+
+def _between(us: Floats, low: Floats, high: Floats) -> dict[str, Between]:
+    """Each cause that there may be."""
+    numbers = zip(CAUSE_CODES, us.tolist(), low.tolist(), high.tolist(), strict=True)
+    return {cause: Between(*ends) for cause, *ends in numbers if ends[2] > 0}
 
 
 def _apart(scope: Scope, device: int) -> Scope:
@@ -419,24 +412,21 @@ class _Match(Struct, frozen=True, eq=False):
 def _tell(trace: Trace, scope: Scope, device: int) -> Told:
     steps = host_steps(trace, scope, device)
     timeline = lay_flat(trace, np.unique(scope.calls["thread"].to_numpy()), launching_calls(scope.linked, scope.calls))
+    recorded = np.stack((timeline.starts, timeline.ends), axis=1)
     stretches = []
     for step, span in zip(steps, scope.spans, strict=True):
         edges = np.cumsum([0.0, *step.lengths]).astype(np.int64) + span.start_ns
         of_call = np.array([*step.threads, span.thread], dtype=np.int64)
         calls = np.array(step.calls, dtype=np.int64)
         within = np.stack((edges[:-1], edges[1:]), axis=1)
-        threads = _telling_threads(timeline, within, of_call[calls], of_call[calls - 1])
+        # The thread that launches next, or that which launched before where it records more meanwhile: autograd's
+        # records nothing while it waits for work.
+        launching, before = of_call[calls], of_call[calls - 1]
+        own, other = (interval.covered_within(recorded, timeline.on_line(each, within)) for each in (launching, before))
+        threads = np.where(other > own, before, launching)
         stretches.append(np.stack((edges[:-1], edges[1:], threads)))
     units = [_units(step) for step in steps]
     return Told(steps, units, stretches, timeline, PYTHON if (trace.host["kind"] == "op").any() else UNKNOWN)
-
-
-def _telling_threads(timeline: Timeline, within: Intervals, launching: Ints, before: Ints) -> Ints:
-    """The thread that launches next, or that which launched before where it records more meanwhile: autograd's records
-    nothing while it waits for work."""
-    recorded = np.stack((timeline.starts, timeline.ends), axis=1)
-    own, other = (interval.covered_within(recorded, timeline.on_line(each, within)) for each in (launching, before))
-    return np.where(other > own, before, launching)
 
 
 def _match(step: HostStep, told: Told, number: int) -> _Match:
@@ -465,13 +455,6 @@ def _match(step: HostStep, told: Told, number: int) -> _Match:
     line = told.timeline.line
     of_stretch = np.array(shares, dtype=np.float64).reshape(-1, 2)
     return _Match(line.place(threads, begins), line.place(threads, ends), of_stretch, matched)
-
-
-def _match_itself(stretches: Ints, timeline: Timeline) -> _Match:
-    begins, ends, threads = stretches
-    count, line = len(begins), timeline.line
-    shares, matched = np.tile([0.0, 1.0], (count, 1)), np.ones(count, dtype=bool)
-    return _Match(line.place(threads, begins), line.place(threads, ends), shares, matched)
 
 
 def _units(step: HostStep) -> list[Unit]:

@@ -68,8 +68,11 @@ def load_side(
         path = store.rank_folder(path, rank)
         run = store.load(path)
     chosen = choose_form(run, path, form)
-    read = _read_recordings(path, chosen, reading)
-    kind, (analysis, sequence, timeline), (rich, rich_timeline) = _analyze_recordings(*read, reading)
+    light_trace, rich_trace = reading.read(store.recording_path(path, chosen, "light")), None
+    if _has_recording(chosen, "rich"):
+        rich_trace = reading.read(store.recording_path(path, chosen, "rich"))
+    looked = _analyze_recordings(light_trace, rich_trace, reading)
+    kind, (analysis, sequence, timeline), (rich, rich_timeline) = looked
     provenance = store.load_provenance(path, chosen) if reading.shapes else None
     side = _with_break_costs(
         Side(
@@ -93,7 +96,7 @@ def load_side(
             rank=(rank.rank if rank else 0) if ranks else None,
         )
     )
-    return _with_idle_estimate(side, *read, run.recording_cost) if kind == "light" else side
+    return _with_idle_estimate(side, light_trace, rich_trace, run.recording_cost) if kind == "light" else side
 
 
 def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: RecordingCost | None) -> Side:
@@ -128,10 +131,10 @@ def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
     from tracekit.comparison.comparing import compare
     from tracekit.comparison.judging.alternatives import with_verified
 
-    reading, forms = Reading(shapes=True, cached=cached), BOTH
+    reading = Reading(shapes=True, cached=cached)
     job = compare_job((folder, run, "eager"), (folder, run, "compiled"), reading) if run.ranks else None
     rank = slowest_rank(run, job)
-    eager, compiled = (load_side(folder, form=name, reading=reading, rank=rank) for name in forms)
+    eager, compiled = (load_side(folder, form=name, reading=reading, rank=rank) for name in BOTH)
     return with_verified(compare(eager, compiled, run.order, job), run.verified)
 
 
@@ -248,12 +251,6 @@ def _has_recording(form: FormResult, kind: RecordingKind) -> bool:
     return any(recording.kind == kind for recording in form.recordings)
 
 
-def _read_recordings(folder: Path, form: FormResult, reading: Reading) -> tuple[Trace, Trace | None]:
-    """The light recording, and the rich one where there is one."""
-    light = reading.read(store.recording_path(folder, form, "light"))
-    return light, reading.read(store.recording_path(folder, form, "rich")) if _has_recording(form, "rich") else None
-
-
 def _analyze_recordings(
     light: Trace, rich: Trace | None, reading: Reading
 ) -> tuple[RecordingKind, Looked, tuple[Analysis | None, StepTimeline | None]]:
@@ -289,7 +286,6 @@ def file_label(path: Path) -> str:
 def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
     """Ends a command with an error, after its output, when a trace could be read in part only: nothing is lost, and no
     script takes the figures for whole ones."""
-
     for side in sides:
         damage = next((finding for finding in side.health if finding.severity == "error"), None)
         if damage is not None:
