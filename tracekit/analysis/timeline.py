@@ -246,5 +246,10 @@ def find_places(timeline: Timeline, rows: Ints) -> list[Place | None]:
 
 def _nearest(timeline: Timeline, rows: Ints, wanted: Bools) -> list[str | None]:
     """The name of the first wanted event around each row, None where there is none."""
-    at = pl.Series(nearest(timeline.parents, wanted)[rows])
-    return timeline.table["name"].gather(at.set(at < 0, None)).to_list()
+    return names_at(timeline.table["name"], nearest(timeline.parents, wanted)[rows])
+
+
+def names_at(names: pl.Series, rows: Ints) -> list[str | None]:
+    """The names in these rows; None for the row -1."""
+    at = pl.Series(rows)
+    return names.gather(at.set(at < 0, None)).to_list()

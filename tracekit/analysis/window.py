@@ -80,7 +80,18 @@ def find_scope(trace: Trace, window: str, steps: tuple[int, int] | None = None) 
             f"{trace.path} has {len(spans):,} steps on {len(devices):,} GPUs, more than are analyzed together; pass"
             f" --steps N-M with at most {MOST_WINDOWS // len(devices):,} steps"
         )
-    by_device = {device: _step_windows(trace, activities, spans, device) for device in devices}
+    processes = [trace.threads[span.thread].pid for span in spans]
+    by_device: dict[int, Intervals] = {}
+    for device in devices:
+        # From the start of a step's host span to its end, or to the end of its last activity where that is later. Of
+        # several processes those that launched nothing on the device take no time of it.
+        own = activities.filter(pl.col("device") == device)
+        edges = _edges(spans)
+        np.maximum.at(edges[:, 1], *columns(own, "step", "end_ns"))
+        launching = {trace.threads[thread].pid for thread in own["launched_on"].drop_nulls().unique()}
+        if len(set(processes)) > 1 and launching:
+            edges[:, 1] = np.where([each in launching for each in processes], edges[:, 1], edges[:, 0])
+        by_device[device] = edges
     windows = {device: interval.union(each[:, 0], each[:, 1]) for device, each in by_device.items()}
     return Scope(kind, spans, activities, linked, calls, windows, by_device, doubtful)
 
@@ -171,8 +182,11 @@ def _outermost(spans: pl.DataFrame, number: pl.Expr = NO_NUMBER) -> tuple[Span, 
 
 def union_of(spans: tuple[Span, ...]) -> Intervals:
     """The time of all the spans."""
-    edges = np.array([(span.start_ns, span.end_ns) for span in spans], dtype=np.int64).reshape(-1, 2)
-    return interval.union(*edges.T)
+    return interval.union(*_edges(spans).T)
+
+
+def _edges(spans: tuple[Span, ...]) -> Intervals:
+    return np.array([(span.start_ns, span.end_ns) for span in spans], dtype=np.int64).reshape(-1, 2)
 
 
 def beginning_within(events: pl.DataFrame, spans: tuple[Span, ...]) -> pl.DataFrame:
@@ -215,19 +229,6 @@ def _with_steps(trace: Trace, linked: pl.DataFrame, spans: tuple[Span, ...]) -> 
     open_ = np.searchsorted(begins[order], asked, side="right") - np.searchsorted(np.sort(overs), asked, side="right")
     several = (own < 0) & (open_ > 1)
     return linked.with_columns(step=pl.Series(step)).filter(pl.col("step") >= 0), int(several.sum())
-
-
-def _step_windows(trace: Trace, activities: pl.DataFrame, spans: tuple[Span, ...], device: int) -> Intervals:
-    """From the start of a step's host span to its end, or to the end of its last activity where that is later. Of
-    several processes those that launched nothing on the device take no time of it."""
-    own = activities.filter(pl.col("device") == device)
-    windows = np.array([(span.start_ns, span.end_ns) for span in spans], dtype=np.int64).reshape(-1, 2)
-    np.maximum.at(windows[:, 1], *columns(own, "step", "end_ns"))
-    processes = [trace.threads[span.thread].pid for span in spans]
-    launching = {trace.threads[thread].pid for thread in own["launched_on"].drop_nulls().unique()}
-    if len(set(processes)) > 1 and launching:
-        windows[:, 1] = np.where([each in launching for each in processes], windows[:, 1], windows[:, 0])
-    return windows
 
 
 def touching(scope: Scope, starts: Ints, ends: Ints) -> Bools:
