@@ -212,7 +212,6 @@ def draw_panel(
 
 
 def _extent(trace: Trace) -> tuple[int, int]:
-    """From the first start to the last end of anything."""
     tables = [each for each in (trace.activities, trace.calls, trace.host) if each.height]
     edges = [each.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0) for each in tables] or [(0, 0)]
     return min(first for first, _ in edges), max(last for _, last in edges)

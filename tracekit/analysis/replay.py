@@ -239,7 +239,6 @@ def _add_between(step: HostStep, start: int, stop: int, call: int, gc: deque[tup
 
 
 def _add_wait(step: HostStep, start: int, stop: int, call: int, launched: int) -> None:
-    """A call that waits for some of the work launched until then."""
     known = [at for at in range(max(launched - MOST_LOOKED_AT, 0), launched) if step.ends[at] <= stop + CLOCK_NS]
     waited = max(known, key=step.ends.__getitem__, default=-1)
     tail = stop - max(start, step.ends[waited]) if waited >= 0 else stop - start

@@ -142,7 +142,7 @@ def _each_text_once(texts: pl.Series) -> list[str]:
 
 
 def _as_objects(things: list[Any]) -> Objects:
-    """An array of these, tuples among them."""
+    # Tuples stay what they are.
     return np.fromiter(things, dtype=object, count=len(things))
 
 

@@ -79,7 +79,6 @@ def _drawn(trace: Trace, scope: Scope, ordered: OrderedWork) -> StepTimeline:
 
 
 def _longest(starts: Ints, ends: Ints, *, most: int) -> Ints:
-    """The rows of the longest stretches, in order."""
     return np.sort(np.argsort(starts - ends, kind="stable")[:most])
 
 

@@ -245,7 +245,6 @@ def find_places(timeline: Timeline, rows: Ints) -> list[Place | None]:
 
 
 def _nearest(timeline: Timeline, rows: Ints, wanted: Bools) -> list[str | None]:
-    """The name of the first wanted event around each row, None where there is none."""
     return names_at(timeline.table["name"], nearest(timeline.parents, wanted)[rows])
 
 

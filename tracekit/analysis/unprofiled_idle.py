@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -69,6 +69,10 @@ ASSUMED = EventCosts(
 )
 
 
+#: The median of what was measured, its lower quartile, or its upper.
+Speed = Literal["us", "low", "high"]
+
+
 class Rule(Struct, frozen=True):
     """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each, and
     `span_ns` what it adds to each span; `in_order` says whether the end of a stretch has the causes of its end, or of
@@ -81,7 +85,7 @@ class Rule(Struct, frozen=True):
     operator_ns: float = 0.0
     span_ns: float = 0.0
     in_order: bool = True
-    speed: Literal["us", "low", "high"] = "us"
+    speed: Speed = "us"
     by_clock: Literal["measured", "all", "none"] = "measured"
 
 
@@ -94,7 +98,7 @@ class Host(Struct, frozen=True):
     told_us: tuple[float, ...] = ()
     off_cpu_us: tuple[float, ...] = ()
 
-    def ratios(self, speed: Literal["us", "low", "high"], steps: int) -> tuple[float, ...]:
+    def ratios(self, speed: Speed, steps: int) -> tuple[float, ...]:
         """How long it takes for a timed call, in times of each recorded step. None of hosts that are equally fast, or
         where the file cannot be right."""
         recorded = self.recorded_us if len(self.recorded_us) == steps else (float(np.median(self.recorded_us)),) * steps
@@ -102,7 +106,7 @@ class Host(Struct, frozen=True):
         alike = all(abs(ratio - 1) < EQUALLY_FAST for ratio in (*found, self.told_ratio(speed)))
         return () if alike or not all(map(_is_possible, found)) else found
 
-    def told_ratio(self, speed: Literal["us", "low", "high"]) -> float:
+    def told_ratio(self, speed: Speed) -> float:
         """How long it takes for a timed call, in times of the full trace's."""
         ratio: float = getattr(self.timed, speed) / float(np.median(self.told_us or self.recorded_us))
         return ratio if _is_possible(ratio) else 1.0
@@ -136,34 +140,32 @@ def rules_of(cost: RecordingCost | None, timed: HostTimes | None = None) -> tupl
     """The ways in which recordings may be read that cost so much to make; the likeliest first. `timed` is how fast the
     host was in the calls that are estimated. What is assumed is so of any host."""
 
-    def costs_at(speed: Literal["us", "low", "high"]) -> list[EventCosts]:
+    def costs_at(speed: Speed) -> list[EventCosts]:
         ratio = getattr(timed, speed) / cost.host_us if cost and cost.host_us and timed else 1.0
         both = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
         return [_times(costs, ratio) for costs in both] if _is_possible(ratio) else list(both)
 
-    light, rich = costs_at("us")
-    likely = _host_cost(light, "us")
-    us, low, high = (_of_events(rich, end) for end in ("us", "low", "high"))
-    (fast, fast_rich), (slow, slow_rich) = costs_at("low"), costs_at("high")
+    def rule(
+        calls: Speed = "us", events: Speed = "us", speed: Speed = "us", taken: Mapping[str, bool] = {}, **more: Any
+    ) -> Rule:
+        light, rich = costs_at(speed)
+        operator_ns, span_ns = (getattr(each, events) * 1e3 for each in (rich.operator, rich.span))
+        return Rule(_host_cost(light, calls, **taken), operator_ns, span_ns, speed=speed, **more)
+
     return (
-        Rule(likely, *us),
-        Rule(_host_cost(light, "low"), *us),
-        Rule(_host_cost(light, "high"), *us),
-        Rule(_host_cost(light, "us", in_call=False), *us),
-        Rule(_host_cost(light, "us", after_start=True), *us),
-        Rule(likely, *low),
-        Rule(likely, *high),
-        Rule(likely, *us, in_order=False),
-        Rule(likely, *us, by_clock="all"),
-        Rule(likely, *us, by_clock="none"),
-        Rule(_host_cost(fast, "us"), *_of_events(fast_rich, "us"), speed="low", by_clock="none"),
-        Rule(_host_cost(slow, "us"), *_of_events(slow_rich, "us"), speed="high", by_clock="none"),
+        rule(),
+        rule(calls="low"),
+        rule(calls="high"),
+        rule(taken={"in_call": False}),
+        rule(taken={"after_start": True}),
+        rule(events="low"),
+        rule(events="high"),
+        rule(in_order=False),
+        rule(by_clock="all"),
+        rule(by_clock="none"),
+        rule(speed="low", by_clock="none"),
+        rule(speed="high", by_clock="none"),
     )
-
-
-def _of_events(costs: EventCosts, end: Literal["us", "low", "high"]) -> tuple[float, float]:
-    """Of an operator and of a span, in nanoseconds."""
-    return getattr(costs.operator, end) * 1e3, getattr(costs.span, end) * 1e3
 
 
 def _times(costs: EventCosts, ratio: float) -> EventCosts:
@@ -172,9 +174,7 @@ def _times(costs: EventCosts, ratio: float) -> EventCosts:
     return EventCosts(**{name: each and Cost(*(ratio * us for us in astuple(each))) for name, each in events})
 
 
-def _host_cost(
-    costs: EventCosts, end: Literal["us", "low", "high"], *, in_call: bool = True, after_start: bool = False
-) -> HostCost:
+def _host_cost(costs: EventCosts, end: Speed, *, in_call: bool = True, after_start: bool = False) -> HostCost:
     launch, graph = costs.launch, costs.graph_launch or costs.launch
     own = (costs.driver_launch or launch, costs.library_launch or launch)
     each = (launch, *own, costs.copy, graph, costs.graph_node or ASSUMED_NODE, costs.sync)

@@ -100,7 +100,6 @@ def load_side(
 
 
 def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: RecordingCost | None) -> Side:
-    """With the causes of the unprofiled call's idle time, where that is known."""
     if side.unprofiled_idle_us is None:
         return side
     busy_differs_us = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
@@ -177,7 +176,6 @@ def _placed(timeline: StepTimeline, own: Sequence, others: Sequence) -> StepTime
 
 
 def _lent(sequence: Sequence, lender: Sequence, source: OperatorSource) -> Sequence:
-    """With the lender's operators, if the sequence lacks its own."""
     from tracekit.comparison.matching.cells import lacks_operators, lend_operators
 
     return lend_operators(sequence, lender, source) if lacks_operators(sequence) else sequence
