@@ -13,7 +13,7 @@ from tracekit import interval
 from tracekit.analysis.devices import busy_intervals
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, is_sync_call
 from tracekit.analysis.window import Scope, columns, touching
-from tracekit.interval import Bools, Ints
+from tracekit.interval import NEVER, Bools, Ints
 from tracekit.model.analysis import Place, SyncTime
 from tracekit.model.trace import Trace
 
@@ -104,14 +104,10 @@ def _positions(values: Ints, moments: Ints) -> Ints:
 
 def cut_at(gaps: Gaps, moments: Ints) -> Gaps:
     """The gaps, cut at each of these moments that lies in one."""
-    moments = np.unique(moments)
-    first = np.searchsorted(moments, gaps.starts, side="right")
-    counts = np.maximum(np.searchsorted(moments, gaps.ends, side="left") - first, 0)
-    rows = np.repeat(np.arange(len(gaps.starts)), counts + 1)
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts + 1) - counts - 1, counts + 1)
-    cuts: Ints = np.concatenate((moments, [0]))
-    starts = np.where(place == 0, gaps.starts[rows], cuts[np.minimum(first[rows] + place - 1, len(moments))])
-    ends = np.where(place == counts[rows], gaps.ends[rows], cuts[np.minimum(first[rows] + place, len(moments))])
+    edges = np.concatenate(([-NEVER], np.unique(moments), [NEVER]))
+    pieces = np.stack((edges[:-1], edges[1:]), axis=1)
+    at, rows = interval.overlaps(pieces, np.stack((gaps.starts, gaps.ends), axis=1))
+    starts, ends = np.maximum(pieces[at, 0], gaps.starts[rows]), np.minimum(pieces[at, 1], gaps.ends[rows])
     return gaps.within(rows, starts, ends)
 
 

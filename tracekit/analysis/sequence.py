@@ -1,10 +1,10 @@
 """What did the GPU do in one step, in the order in which it was asked to, and which operator asked?"""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from itertools import groupby, islice, pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -30,7 +30,6 @@ ASKING = re.compile(r"(?!autograd::)\w+::\w|triton_")
 #: So many operators around a launch are named, the innermost; real ones are ten deep.
 MOST_AROUND = 64
 
-T = TypeVar("T")
 Objects = NDArray[np.object_]
 
 
@@ -126,7 +125,12 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> tuple[tuple[Objects, ...],
     at = interval.containing(nesting.starts, nesting.ends, line.place(threads[rows], moments[rows]))
     rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
     wanted, which = np.unique(innermost, return_inverse=True)
-    of_operators[rows] = _as_objects(_each_once(operators[wanted].select("name", *shaped), as_operator))[which]
+    # What is alike is decoded once.
+    told = operators[wanted].select("name", *shaped)
+    distinct = told.unique(maintain_order=True).with_row_index("number")
+    decoded = _as_objects([as_operator(*row) for row in distinct.drop("number").iter_rows()])
+    numbered = told.join(distinct, on=told.columns, how="left", nulls_equal=True, maintain_order="left")
+    of_operators[rows] = decoded[numbered["number"].to_numpy()][which]
     within[rows] = _as_objects(_chains(nesting.parents, wanted, operators["name"]))[which]
     around = nearest(nesting.parents, nesting.parents < 0)[innermost]
     calls[rows], operator_calls[rows] = np.where(around >= 0, around, innermost), innermost
@@ -144,14 +148,6 @@ def _each_text_once(texts: pl.Series) -> list[str]:
 def _as_objects(things: list[Any]) -> Objects:
     # Tuples stay what they are.
     return np.fromiter(things, dtype=object, count=len(things))
-
-
-def _each_once(rows: pl.DataFrame, make: Callable[..., T]) -> list[T]:
-    """What is made of each row; of rows that are alike it is made once."""
-    distinct = rows.unique(maintain_order=True).with_row_index("made")
-    made = [make(*row) for row in distinct.drop("made").iter_rows()]
-    found = rows.join(distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
-    return [made[at] for at in found["made"].to_list()]
 
 
 def _chains(parents: Ints, rows: Ints, names: pl.Series) -> list[tuple[str, ...]]:
@@ -176,11 +172,7 @@ def _chains(parents: Ints, rows: Ints, names: pl.Series) -> list[tuple[str, ...]
 
 @cache
 def as_operator(
-    name: str,
-    dims: str | None = None,
-    dtypes: str | None = None,
-    values: str | None = None,
-    strides: str | None = None,
+    name: str, dims: str | None = None, dtypes: str | None = None, values: str | None = None, strides: str | None = None
 ) -> Operator:
     """An operator's call from what the columns of `Trace.host` hold of it; what the profiler does not write so is left
     out."""

@@ -40,11 +40,7 @@ WHOLE_READING = Reading()
 
 
 def load_side(
-    place: Path | str,
-    *,
-    form: FormName | None = None,
-    reading: Reading = WHOLE_READING,
-    rank: RankOfRun | None = None,
+    place: Path | str, *, form: FormName | None = None, reading: Reading = WHOLE_READING, rank: RankOfRun | None = None
 ) -> Side:
     """The side that `place` names: a trace file or its URL, `-`, or one form of a run folder (see `choose_form`), of
     several ranks that one's, else the first's.
@@ -61,7 +57,11 @@ def load_side(
         trace = reading.read(place)
         analysis, sequence, timeline = reading.look(trace)
         side = Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence, timeline=timeline)
-        return _with_recorded_idle_estimate(side, trace, reading)
+        # What Python stacks add nobody knows.
+        if side.reads_calls and not side.has_stacks:
+            estimate = estimate_recorded_idle(trace, side.idle_by_cause(), reading.window, reading.steps)
+            side = replace(side, recorded_idle_estimate=estimate)
+        return side
     run = store.load(path)
     ranks = run.ranks
     if rank is not None and rank.folder is not None:
@@ -115,14 +115,6 @@ def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: Reco
         return side
     estimate = replace(estimate, cost_measured=cost is not None).within(side.unprofiled_idle_us, doubt_us)
     return replace(side, idle_estimate=estimate)
-
-
-def _with_recorded_idle_estimate(side: Side, trace: Trace, reading: Reading) -> Side:
-    """With what its causes of idle time may be without what recording adds. What Python stacks add nobody knows."""
-    if not side.reads_calls or side.has_stacks:
-        return side
-    estimate = estimate_recorded_idle(trace, side.idle_by_cause(), reading.window, reading.steps)
-    return replace(side, recorded_idle_estimate=estimate)
 
 
 def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
