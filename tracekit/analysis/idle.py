@@ -11,6 +11,7 @@ from collections import Counter
 import numpy as np
 from msgspec import Struct
 
+from tracekit import interval
 from tracekit.analysis.gaps import (
     Gaps,
     Waits,
@@ -127,7 +128,7 @@ def _divide(gaps: Gaps, timeline: Timeline, unrecorded: str) -> Ints:
     # While the launching thread records nothing, what the thread before it did is the cause.
     handed = np.flatnonzero(own & (gaps.other != gaps.thread) & (gaps.other >= 0))
     on_line = timeline.on_line(gaps.thread[handed], of_host[handed])
-    silences, owner = timeline.silences(on_line)
+    silences, owner = interval.holes(np.stack((timeline.starts, timeline.ends), axis=1), on_line)
     rows = handed[owner]
     # From the one thread to the other.
     shift = timeline.line.place(gaps.other[rows], gaps.starts[rows]) - on_line[owner, 0]

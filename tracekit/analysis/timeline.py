@@ -117,11 +117,6 @@ class Timeline(Struct, frozen=True):
             times[:, code] = interval.covered_within(np.stack((self.starts[own], self.ends[own]), axis=1), within)
         return times
 
-    def silences(self, within: Intervals) -> tuple[Intervals, Ints]:
-        """The parts of each stretch of the line in which nothing is recorded, and the position of the stretch that each
-        is of."""
-        return interval.holes(np.stack((self.starts, self.ends), axis=1), within)
-
     def silent_within(self, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of one stretch of the line in which nothing is recorded, counted from its start."""
         first, last = np.searchsorted(self.ends, start, side="right"), np.searchsorted(self.starts, end, side="left")

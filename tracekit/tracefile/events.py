@@ -31,7 +31,6 @@ class Arguments(msgspec.Struct, gc=False):
     stream: Identifier | None = NONE
     correlation: Identifier | None = NONE
     bytes: Number | None = NONE
-    name: object = None
     device_type: Number | None = msgspec.field(name="Device Type", default=None)
     total_allocated: Number | None = msgspec.field(name="Total Allocated", default=None)
 
