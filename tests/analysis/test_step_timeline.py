@@ -17,9 +17,8 @@ from tests.traces import (
     write_trace,
 )
 
-from tracekit.analysis import step_timeline
-from tracekit.analysis.sequence import list_work
-from tracekit.analysis.step_timeline import list_and_draw
+from tracekit.analysis import sequence
+from tracekit.analysis.sequence import list_and_draw, list_work
 from tracekit.model.sequence import Sequence
 from tracekit.model.timeline import Bars, StepTimeline
 from tracekit.reading.traces import Reading
@@ -117,7 +116,7 @@ def test_the_step_of_median_length_is_told_with_its_places_in_the_sequence(
 def test_beyond_what_is_kept_the_shortest_are_left_out_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step_timeline, "MOST_BARS", 2)
+    monkeypatch.setattr(sequence, "MOST_BARS", 2)
     events = [make_kernel(at * 10, at * 10 + at + 1, name=f"k{at}") for at in range(4)]
     found, _ = drawn(tmp_path, events)
     assert [name for name, *_ in told(found, found.work)] == ["k2", "k3"]

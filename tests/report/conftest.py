@@ -7,8 +7,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from tests.traces import recording
 
 from tracekit.analysis import analyze
-from tracekit.analysis.sequence import list_work
-from tracekit.analysis.step_timeline import list_and_draw
+from tracekit.analysis.sequence import list_and_draw, list_work
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import set_beside
 from tracekit.model.comparison import Comparison, Side

@@ -5,8 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from tracekit.model.picture import Picture
-from tracekit.tracefile.perfetto import write_picture
-from tracekit.tracefile.slimming import estimate_bytes, slimmed
+from tracekit.tracefile.perfetto import estimate_bytes, slimmed, write_picture
 
 from ..pictures import make_picture, make_track
 

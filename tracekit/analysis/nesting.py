@@ -1,17 +1,22 @@
-"""Which event stands inside which, and which is the innermost at each moment?
+"""Which event stands inside which, and which is the innermost at each moment? And the threads of a trace one behind the
+other on one line of time: what is asked of each of ten thousand threads is asked once.
 
 Host events of one thread nest as brackets do, but for a few: the profiler's own, and clocks that are a little off. Of
 two that overlap without one being inside the other, the one that began later is taken for the inner one, and goes on
 when the other has ended.
 """
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from tracekit.errors import TracekitError
 from tracekit.interval import NEVER, Bools, Ints
+from tracekit.model.trace import Trace
 
 
 class Nesting(Struct, frozen=True):
@@ -128,3 +133,29 @@ def _sweep(starts: Ints, ends: Ints, rows: Ints) -> Nesting:
         open_.append((end, row))
     flat = np.array(found, dtype=np.int64).reshape(-1, 3)
     return Nesting(parents, flat[:, 0], flat[:, 1], flat[:, 2])
+
+
+class Line(Struct, frozen=True, eq=False):
+    """Each lane (a thread, say) has a stretch of this length on the line, in the order of the lanes' numbers."""
+
+    lanes: Ints
+    length_ns: int
+
+    def place(self, lanes: Ints, moments: Ints) -> Ints:
+        """Where on the line these moments of these lanes are; -1, which is before everything, for lanes it has not."""
+        at = np.minimum(np.searchsorted(self.lanes, lanes), max(len(self.lanes) - 1, 0))
+        return np.where(np.isin(lanes, self.lanes), at * self.length_ns + moments, -1)
+
+
+def make_line(trace: Trace, lanes: Iterable[int]) -> Line:
+    """A line with these lanes, each of which holds all of the trace's time. Raises TracekitError where there is no room
+    for so many."""
+    every = np.unique(np.fromiter(lanes, dtype=np.int64))
+    tables = (trace.host, trace.calls, trace.activities)
+    length = 1 + max((int(table.select(pl.col("end_ns").max()).item()) for table in tables if table.height), default=0)
+    if len(every) * length >= NEVER:
+        raise TracekitError(
+            f"{trace.path}: its times span {length / 86400e9:,.0f} days on {len(every):,} threads: more than can be"
+            " analyzed; record it again"
+        )
+    return Line(every, length)

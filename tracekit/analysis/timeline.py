@@ -9,8 +9,7 @@ import polars as pl
 from msgspec import Struct
 
 from tracekit import interval
-from tracekit.analysis.line import Line, make_line
-from tracekit.analysis.nesting import Nesting, nearest, nest
+from tracekit.analysis.nesting import Line, Nesting, make_line, nearest, nest
 from tracekit.interval import Bools, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES, Place
 from tracekit.model.trace import Trace

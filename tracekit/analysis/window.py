@@ -8,9 +8,8 @@ import polars as pl
 from msgspec import Struct
 
 from tracekit import interval
-from tracekit.analysis.line import make_line
 from tracekit.analysis.links import find_queued, link_launches
-from tracekit.analysis.nesting import nest
+from tracekit.analysis.nesting import make_line, nest
 from tracekit.errors import TracekitError
 from tracekit.interval import NEVER, Bools, Intervals, Ints
 from tracekit.model.trace import Trace
