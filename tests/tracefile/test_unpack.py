@@ -86,7 +86,10 @@ def test_of_spoilt_gzip_a_pipe_gives_what_a_file_gives(data: st.DataObject, memb
     size = len(TEXT) // members + 1
     packed = bytearray(b"".join(gzip.compress(TEXT[i : i + size], mtime=0) for i in range(0, len(TEXT), size)))
     packed[data.draw(st.integers(10, len(packed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    assert rescued(bytes(packed), None) == rescued(bytes(packed), Path("spoilt.gz"))
+    with pytest.MonkeyPatch.context() as patch:
+        # Far less than the file has.
+        patch.setattr(unpack, "TRAIL_BYTES", data.draw(st.sampled_from([1 << 14, 1 << 26])))
+        assert rescued(bytes(packed), None) == rescued(bytes(packed), Path("spoilt.gz"))
 
 
 @pytest.mark.parametrize("where", [0.5, 0.99])
@@ -98,6 +101,20 @@ def test_a_spoilt_pipe_gives_what_came_before_the_fault(where: float) -> None:
     members = gzip.compress(INCOMPRESSIBLE, mtime=0) + gzip.compress(TEXT, mtime=0)[: int(where * 1000)] + b"\xff" * 999
     found, damaged = content_of(members)
     assert found.startswith(INCOMPRESSIBLE) and damaged
+
+
+def test_what_is_kept_of_a_pipe_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpack, "TRAIL_BYTES", 1 << 20)
+    trail = unpack._Trail()
+    packed = gzip.compress(random.Random(1).randbytes(8 << 20), 1, mtime=0)
+    tracemalloc.start()
+    for start in range(0, len(packed), unpack.READ_BYTES):
+        trail.add(bytes(memoryview(packed)[start : start + unpack.READ_BYTES]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert trail.behind.done > 6 << 20
+    assert sum(map(len, trail.kept)) <= (1 << 20) + unpack.READ_BYTES
+    assert peak < 3 << 20
 
 
 def test_padding_behind_the_last_member_is_no_damage() -> None:

@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -31,6 +32,8 @@ RESCUE_BYTES = 1 << 12
 #: What unpacks to more than the one is no recording if that is more than the other times its size: times and addresses
 #: of events differ, and recordings are packed 40 times at most.
 LIKELY_BYTES, MOST_PACKED = 1 << 28, 200
+#: Packed bytes of a pipe that are kept in case they must be unpacked again.
+TRAIL_BYTES = 1 << 26
 QUEUED = 3
 #: A server may send without end.
 MOST_WEB_BYTES = 1 << 34
@@ -61,21 +64,7 @@ def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpack
     """
     waiting: Pieces = queue.Queue(QUEUED)
     stop = threading.Event()
-
-    def handed_over() -> Iterator[bytes]:
-        while True:
-            try:
-                # In short waits: under polars' signal handler Ctrl-C ends none that goes on, and input may never come.
-                piece = waiting.get(timeout=SHORT_WAIT_SECONDS)
-            except queue.Empty:
-                continue
-            if isinstance(piece, BaseException):
-                raise piece
-            if piece is None:
-                return
-            yield piece
-
-    content = Unpacked(handed_over())
+    content = Unpacked(_handed_over(waiting))
 
     def read() -> None:
         # Whatever goes wrong in here is raised where the pieces are taken.
@@ -108,6 +97,20 @@ def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpack
                 waiting.get(timeout=0.02)
 
 
+def _handed_over(waiting: Pieces) -> Iterator[bytes]:
+    while True:
+        try:
+            # In short waits: under polars' signal handler Ctrl-C ends none that goes on, and input may never come.
+            piece = waiting.get(timeout=SHORT_WAIT_SECONDS)
+        except queue.Empty:
+            continue
+        if isinstance(piece, BaseException):
+            raise piece
+        if piece is None:
+            return
+        yield piece
+
+
 def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
     """Small parts put together to pieces, large ones cut."""
     held: list[bytes] = []
@@ -134,9 +137,7 @@ def _content_of(source: Source, content: Unpacked, on_bytes: OnBytes | None) -> 
     if source.name.startswith(WEB) and first.lstrip().startswith(b"<"):
         raise TracekitError(f"{source.name} is a web page; log in, or pass the URL of the file itself")
     if first.startswith(GZIP_MAGIC):
-        # What comes from a pipe cannot be read again.
-        unpacker = _CarefulGzip() if source.path is None else _Gzip()
-        yield from _unpack(chain((first,), parts), unpacker, source, content)
+        yield from _unpack(chain((first,), parts), _Gzip(), source, content)
     elif first.startswith(ZSTD_MAGIC):
         yield from _unpack(chain((first,), parts), _Zstd(), source, content)
     else:
@@ -206,42 +207,71 @@ class _Zstd:
 
 
 class _CarefulGzip:
-    """gzip by zlib: slower than the fast library, which with its error throws away all that it had unpacked in one go,
-    and finds fault with codes that are not used."""
-
-    name = "gzip"
-    errors: tuple[type[Exception], ...] = (zlib.error,)
+    """gzip by zlib, of one member or several: slower than the fast library, which with its error throws away all that
+    it had unpacked in one go, and keeps no copy of its state. `done` is how many bytes came out, `over` says that there
+    is nothing more: a fault, or what follows the last member."""
 
     def __init__(self) -> None:
-        self.member = zlib.decompressobj(GZIP_FRAME)
-        self._over = False
+        self._member = zlib.decompressobj(GZIP_FRAME)
+        self.done = 0
+        self.over = False
 
     def parts(self, packed: bytes) -> Iterator[bytes]:
         for start in range(0, len(packed), RESCUE_BYTES):
-            rest = packed[start : start + RESCUE_BYTES]
-            while rest and not self._over:
-                if self.member.eof:
-                    # What pads or follows the last member is none.
-                    self._over = not rest.startswith(GZIP_MAGIC[: len(rest)])
-                    self.member = self.member if self._over else zlib.decompressobj(GZIP_FRAME)
-                    continue
-                before = self.member.copy()
-                try:
-                    yield self.member.decompress(rest)
-                except zlib.error:
-                    # Byte by byte, all that comes before the one that is wrong.
-                    for i in range(len(rest)):
-                        yield before.decompress(rest[i : i + 1])
-                    raise
-                rest = self.member.unused_data
+            for part in self._parts_of(packed[start : start + RESCUE_BYTES]):
+                self.done += len(part)
+                yield part
+            if self.over:
+                return
+
+    def _parts_of(self, packed: bytes) -> Iterator[bytes]:
+        while packed:
+            if self._member.eof:
+                if not packed.startswith(GZIP_MAGIC[: len(packed)]):
+                    self.over = True
+                    return
+                self._member = zlib.decompressobj(GZIP_FRAME)
+            before = self._member.copy()
+            try:
+                part = self._member.decompress(packed)
+            except zlib.error:
+                self.over = True
+                # Byte by byte, all that comes before the one that is wrong.
+                with contextlib.suppress(zlib.error):
+                    for i in range(len(packed)):
+                        yield before.decompress(packed[i : i + 1])
+                return
+            yield part
+            packed = self._member.unused_data if self._member.eof else b""
 
 
-def _unpack(
-    packed: Iterator[bytes], unpacker: _Gzip | _CarefulGzip | _Zstd, source: Source, content: Unpacked
-) -> Iterator[bytes]:
+class _Trail:
+    """What came last from a pipe, which cannot be read again, and zlib's state before it. zlib begins only where more
+    comes than is kept: sound files of less are unpacked once, longer ones a second time, far behind."""
+
+    def __init__(self) -> None:
+        self.behind = _CarefulGzip()
+        self.kept: deque[bytes] = deque()
+        self._size = 0
+
+    def add(self, packed: bytes) -> None:
+        self.kept.append(packed)
+        self._size += len(packed)
+        while self._size - len(self.kept[0]) >= TRAIL_BYTES:
+            oldest = self.kept.popleft()
+            self._size -= len(oldest)
+            # Given already.
+            for _ in self.behind.parts(oldest):
+                pass
+
+
+def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, content: Unpacked) -> Iterator[bytes]:
     given = 0
+    trail = _Trail() if isinstance(unpacker, _Gzip) and source.path is None else None
     try:
         for part in packed:
+            if trail:
+                trail.add(part)
             for piece in unpacker.parts(part):
                 given += len(piece)
                 yield piece
@@ -249,16 +279,22 @@ def _unpack(
     except unpacker.errors:
         content.damaged = True
         if isinstance(unpacker, _Gzip):
-            source.stream.seek(0)
-            careful, done = _CarefulGzip(), 0
-            with contextlib.suppress(zlib.error):
-                for piece in chain.from_iterable(map(careful.parts, _packed(source, content, None))):
+            # zlib goes on where the fast library finds fault with codes that are not used.
+            if trail is None:
+                source.stream.seek(0)
+            again = chain(trail.kept, packed) if trail else _packed(source, content, None)
+            careful = trail.behind if trail else _CarefulGzip()
+            for some in again:
+                done = careful.done
+                for part in careful.parts(some):
                     # What is beyond the bytes given already.
                     begin = max(given - done, 0)
-                    done += len(piece)
-                    if begin < len(piece):
-                        given += len(piece) - begin
-                        yield piece[begin:]
+                    done += len(part)
+                    if begin < len(part):
+                        given += len(part) - begin
+                        yield part[begin:]
+                if careful.over:
+                    break
     if not given:
         raise TracekitError(
             f"{source.name} is a damaged {unpacker.name} file: nothing can be read; copy or record it again"
