@@ -60,9 +60,7 @@ class Unit(Struct, frozen=True):
 
     @property
     def epilogue(self) -> frozenset[str]:
-        """What a library call may do beside its product; empty for what is no library call."""
-        if self.kind is None:
-            return frozenset()
+        """What a library call may do beside its product."""
         asked = (operator_epilogue(name) for name, _ in self.signature.operators)
         return frozenset().union(*asked, *map(kernel_epilogue, self.signature.names))
 
