@@ -50,6 +50,8 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     coverage = measure_coverage(groups) if groups else None
     exposed = job.exposed_parts() if job else ()
+    ranks = over_ranks() if job else None
+    of_job: tuple[Note, ...] = load(ranks.notes)(b, job) if ranks else ()
     waterfall = build_waterfall(a, b, groups, exposed)
     comparison = Comparison(
         a=a,
@@ -64,7 +66,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
             *of_timing,
             *find_fallbacks(a, b),
             *find_unfairness(a, b, joined=bool(exposed)),
-            *_notes_of(job, b),
+            *of_job,
             *find_little_matched(coverage),
             *find_inexact(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
             *find_doubts(a, b),
@@ -79,11 +81,6 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
         job=job,
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
-
-
-def _notes_of(job: Job | None, b: Side) -> tuple[Note, ...]:
-    known = over_ranks()
-    return tuple(load(known.notes)(b, job)) if job is not None and known is not None else ()
 
 
 def measure_deltas(a: Side, b: Side) -> Deltas:
