@@ -8,8 +8,9 @@ attention and convolutions from their sizes.
 """
 
 from collections.abc import Sequence
-from itertools import zip_longest
 from math import prod
+
+import numpy as np
 
 from tracekit.comparison.cost.convolutions import BACKWARD, Shape, aten, find_convolution
 from tracekit.comparison.cost.flops import MATMULS, attention_sizes, factors_of, gradients_of, is_counted
@@ -84,9 +85,13 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
     if name not in READ:
         return None
     read = [position for position in range(min(READ[name], len(operator.dims))) if operator.dims[position]]
-    written = operator.dims[0] if in_place else _broadcast([operator.dims[position] for position in read])
     width = CPP_ELEMENT_BYTES.get(operator.dtypes[0]) if in_place else _width_of_result(operator, read)
-    if written is None or width is None:
+    try:
+        written = operator.dims[0] if in_place else np.broadcast_shapes(*(operator.dims[at] for at in read))
+    except ValueError:
+        # Sizes that do not fit.
+        return None
+    if width is None:
         return None
     return sum_if_known(_sum_of(operator, read), prod(written) * (1 if name in TRUTH else width))
 
@@ -158,17 +163,6 @@ def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
     if found is None or found.result is None or width is None:
         return None
     return sum_if_known(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)
-
-
-def _broadcast(shapes: Sequence[Shape]) -> Shape | None:
-    """The size that sizes are broadcast to; None where they do not fit."""
-    result: list[int] = []
-    for sizes in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
-        others = {size for size in sizes if size != 1}
-        if len(others) > 1:
-            return None
-        result.append(others.pop() if others else 1)
-    return tuple(reversed(result)) if shapes else None
 
 
 def _width_of_result(operator: Operator, read: Sequence[int]) -> int | None:

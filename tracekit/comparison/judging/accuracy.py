@@ -88,27 +88,24 @@ def judge_outputs(one: FormNumerics | None, other: FormNumerics, *, same_work: b
     # A reference of whose output nothing could be compared judges nothing, nor does one of other random numbers.
     referenced = other.against_reference is not None and bool(other.against_reference.tensors)
     if one and one.against_reference and referenced and same_work and not _drew_others(one):
-        worst = _worst(_unless_random(_by_reference(one, other), one, other))
+        worst = _worst(_by_reference(one, other), one, other)
         return Accuracy(worst.result, "reference", worst.reason)
-    worst, missing = _worst(_unless_random(_by_tolerance(one, other), one, other)), other.reference_missing
+    worst, missing = _worst(_by_tolerance(one, other), one, other), other.reference_missing
     return Accuracy(worst.result, "tolerance", worst.reason.but(no_reference=missing) if missing else worst.reason)
 
 
-def _worst(judged: Iterable[_Judged]) -> _Judged:
-    return min(judged, key=lambda each: (SEVEREST.index(each.result), -each.excess))
-
-
-def _unless_random(judged: Iterable[_Judged], eager: FormNumerics | None, compiled: FormNumerics) -> Iterator[_Judged]:
-    """The results, of which those that random numbers explain are no fault."""
+def _worst(judged: Iterable[_Judged], eager: FormNumerics | None, compiled: FormNumerics) -> _Judged:
+    """The worst of the results, of which those that random numbers explain are no fault."""
+    results = []
     seeds, apart = _by_path(eager.against_another_seed if eager else None), _by_path(compiled.against_eager)
     for each in judged:
         path = each.reason.path
         one, other = apart.get(path), seeds.get(path)
-        if each.result == "as_accurate" or one is None or other is None or not _as_of_another_seed(one, other):
-            yield each
-            continue
-        reason = reasons.RandomNumbers(path=path, difference=one.relative, another_seed=other.relative)
-        yield _Judged("random", each.excess, reason)
+        if each.result != "as_accurate" and one and other and _as_of_another_seed(one, other):
+            reason = reasons.RandomNumbers(path=path, difference=one.relative, another_seed=other.relative)
+            each = _Judged("random", each.excess, reason)
+        results.append(each)
+    return min(results, key=lambda each: (SEVEREST.index(each.result), -each.excess))
 
 
 def _drew_others(eager: FormNumerics) -> bool:

@@ -6,7 +6,6 @@ from math import prod
 from tracekit.comparison.cost.convolutions import find_convolution
 from tracekit.comparison.cost.flops import attention_sizes, factors_of, flops_of
 from tracekit.comparison.cost.operator_calls import find_calls
-from tracekit.comparison.judging.communication import find_unjudged_communication, find_untold_waiting
 from tracekit.comparison.judging.disturbances import find_disturbance
 from tracekit.comparison.judging.rank_differences import note_rank_differences
 from tracekit.comparison.judging.thresholds import FEWEST_CALLS, SLOWER_THAN_RECORDED
@@ -48,7 +47,7 @@ def find_unfairness(a: Side, b: Side, *, joined: bool = False) -> tuple[Note, ..
         *(note_rank_differences, _of_ranks, _other_work, find_other_machine),
     )
     second: tuple[Question, ...] = (_beside_whole_calls, _other_windows, _busier_than_the_call, _slower_than_recorded)
-    untold: tuple[Question, ...] = () if joined else (find_unjudged_communication,)
+    untold: tuple[Question, ...] = () if joined else (_unjudged_communication,)
     questions = (*first, *second, *untold, find_disturbance, _damaged)
     return (*same, *(note for ask in questions for note in ask(a, b)))
 
@@ -59,7 +58,7 @@ def find_unsound(side: Side) -> tuple[Note, ...]:
         *(_missing_gpu, _in_training),
         *(_beside_whole_calls, _busier_than_the_call, _slower_than_recorded, _damaged),
     )
-    return (*distinct(note for ask in questions for note in ask(side, side)), *find_untold_waiting(side))
+    return (*distinct(note for ask in questions for note in ask(side, side)), *_untold_waiting(side))
 
 
 def find_other_work(a: Side, b: Side) -> Iterator[Note]:
@@ -219,6 +218,27 @@ def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
     if a.settings and b.settings and one != other:
         # Nothing is joined of these: each side is its rank 0.
         yield ranks.RanksDiffer(one, other)
+
+
+def _untold_waiting(side: Side) -> Iterator[Note]:
+    """A grave note where busy time may hold waiting for other ranks. Figures are per step."""
+    found = side.analysis.communication
+    if found and found.may_wait:
+        yield ranks.WaitingUntold(
+            subject=side.label,
+            communication_us=found.total_us / side.steps,
+            compute_us=found.compute_us / side.steps,
+            exposed_us=side.exposed_us,
+            rank=found.rank,
+            world_size=found.world_size,
+        )
+
+
+def _unjudged_communication(a: Side, b: Side) -> Iterator[Note]:
+    """A grave note where the change of GPU time may be one of waiting for other ranks. Figures are per step."""
+    found = [side.analysis.communication for side in (a, b)]
+    if any(each and each.may_wait for each in found):
+        yield ranks.CommunicationNotJudged(a.exposed_us, b.exposed_us)
 
 
 def _in_training(a: Side, b: Side) -> Iterator[Note]:

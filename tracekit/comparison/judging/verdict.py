@@ -45,7 +45,6 @@ from tracekit.statistics.interval import (
 )
 from tracekit.statistics.steady import FEWEST_STRETCHES, find_tick, mean_interval, mean_ratio, without_outliers
 
-NOT_TIMED = Verdict("not_timed")
 Judged = tuple[Verdict, tuple[Note, ...]]
 
 
@@ -95,7 +94,7 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     what processes differ by that leaves 1 out (`decided95`, docs/timing.md).
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
-        return NOT_TIMED, (NotTimed(),)
+        return Verdict("not_timed"), (NotTimed(),)
     recompiled = tuple(
         CompiledWhileTimed(side.label, count) for side in (a, b) if (count := compilations_while_timed(side))
     )
@@ -112,7 +111,7 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
         speedup = mean_ratio(every[0].a_us, every[0].b_us)
         verdict = Verdict("inconclusive", speedup, None, None, *ends, n=count, basis="rounds")
         repeats = len(a.form.timing.processes) if a.form.timing else 0
-        return verdict, (*uneven, _too_few_calls(count, repeats), *recompiled)
+        return verdict, (*uneven, TooFewCalls(count, thresholds.FEWEST_CALLS, repeats), *recompiled)
 
     verdict, limits = _judge_pairs(every, ends, (a, b), withheld=bool(recompiled))
     unsteady = [*find_warming(b), *find_unsteady_speeds(a, b)]
@@ -168,7 +167,7 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
     fewest = min(map(len, calls))
     if fewest < thresholds.FEWEST_CALLS:
         verdict = Verdict("inconclusive", a_us / b_us, None, None, a_us, b_us, n=fewest, basis="apart")
-        return verdict, (NotAlternated(), _too_few_calls(fewest))
+        return verdict, (NotAlternated(), TooFewCalls(fewest, thresholds.FEWEST_CALLS, 0))
     of_a, of_b = process_medians(a), process_medians(b)
     interval = interval_of_difference(of_a, of_b)
     a_us, b_us = typical_call_us(a, of_a), typical_call_us(b, of_b)
@@ -281,8 +280,3 @@ def _pairs(
         tuple(replace(each, round=places[each.round]) for each in some if each.round in places) for some in controls
     )
     return Pairs(a_us, b_us, a_controls, b_controls)
-
-
-def _too_few_calls(calls: int, repeats: int = 0) -> Note:
-    """That so few calls a side give no verdict; those of `repeats` of the process do not make up for it."""
-    return TooFewCalls(calls, thresholds.FEWEST_CALLS, repeats)

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.model.comparison import Coverage, KernelGroup, Side
 from tracekit.model.note import Note
@@ -88,19 +86,13 @@ def find_inexact(
     return (MatchedByElimination(most, why, advise_profile=bare and not why),)
 
 
-class LostGroups(Struct, frozen=True):
-    """How many places in a step need more kernels on the new side: `seen` for sure, `most` at most. `unknown` is the
-    share of GPU time, of the side where it is larger, whose counterpart is not known: unmatched, or matched by family
-    alone."""
+def find_lost_groups(groups: Sequence[KernelGroup]) -> tuple[float, float, float]:
+    """How many places in a step need more kernels on the new side, for sure and at most, and the share of GPU time, of
+    the side where it is larger, whose counterpart is not known: unmatched, or matched by names alone.
 
-    seen: float
-    most: float
-    unknown: float
-
-
-def find_lost_groups(groups: Sequence[KernelGroup]) -> LostGroups:
-    """A group that is there 12 times counts 12. What is not known may hide places where that is more than
-    `MOST_UNKNOWN`: one for every two kernels of B in it, as a place that needs more has two at least."""
+    A group that is there 12 times counts 12. What is not known may hide places where that is more than `MOST_UNKNOWN`:
+    one for every two kernels of B in it, as a place that needs more has two at least.
+    """
     seen = math.fsum(group.repeats for group in groups if group.kind == "defused")
     # Kernels of one name, and as many of them, are the same work: names tell that much.
     doubtful = [
@@ -108,9 +100,9 @@ def find_lost_groups(groups: Sequence[KernelGroup]) -> LostGroups:
     ]
     unknown = max(_shares(doubtful, groups))
     if unknown <= MOST_UNKNOWN:
-        return LostGroups(seen, seen, unknown)
+        return seen, seen, unknown
     kernels = math.fsum(member.count for group in doubtful for member in group.b)
-    return LostGroups(seen, seen + max(math.floor(kernels / 2), 1), unknown)
+    return seen, seen + max(math.floor(kernels / 2), 1), unknown
 
 
 def total_traffic(groups: Sequence[KernelGroup]) -> TrafficTotal | None:
