@@ -8,13 +8,7 @@ from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.compilation import GraphBreak
 from tracekit.model.note import distinct
 from tracekit.statements.advice import RunAgain
-from tracekit.statements.findings.compiling import (
-    BreakingLine,
-    BrokenGraphs,
-    CompiledAgain,
-    RecompiledDuringTiming,
-    RecompilingCall,
-)
+from tracekit.statements.findings import compiling
 from tracekit.statements.guards import Size, check_of
 
 #: This share of the call spent between compiled graphs is worth an action.
@@ -54,7 +48,7 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     hints = " ".join(each.hint or "" for each in removed) if longest[0] in removed else ""
     switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
     told = tuple(
-        BreakingLine(
+        compiling.BreakingLine(
             line=each.line,
             where=each.where,
             reason=each.reason,
@@ -65,7 +59,7 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
         )
         for each in longest[:NAMED]
     )
-    statement = BrokenGraphs(
+    statement = compiling.BrokenGraphs(
         side=side.label,
         lines=len(breaks),
         longest=told,
@@ -96,7 +90,7 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
     dearest = max(again, key=lambda each: each.seconds or 0.0)
     of_size = any(isinstance(check_of(each.because[0]), Size) for each in again)
     settings = side.settings if of_size and side.settings and not side.settings.dynamic else None
-    statement = CompiledAgain(
+    statement = compiling.CompiledAgain(
         side=side.label,
         times=len(again),
         function=dearest.function,
@@ -121,7 +115,7 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
     first = []
     for cost in costs[:NAMED]:
         failed = distinct(check_of(check) for frame in cost.frames for check in frame.because[:1])
-        first.append(RecompilingCall(cost.call.call, cost.call.wall_us, failed, cost.call.cuda_graphs))
+        first.append(compiling.RecompilingCall(cost.call.call, cost.call.wall_us, failed, cost.call.cuda_graphs))
     advice: Advice | None = None
     if side.settings is not None:
         command = profile_command(side.settings)
@@ -131,7 +125,7 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
             advice = RunAgain(f"TORCH_LOGS=recompiles {command}")
         else:
             advice = run_again(side.settings, ANY_SIZES)
-    statement = RecompiledDuringTiming(
+    statement = compiling.RecompiledDuringTiming(
         side=side.label,
         compilations=compilations_while_timed(side),
         calls=len(costs),

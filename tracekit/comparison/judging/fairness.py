@@ -15,17 +15,7 @@ from tracekit.model.note import Note, distinct
 from tracekit.model.option import SIZES, WORK, words_of
 from tracekit.model.run import Environment, Generation, Settings, UserModel
 from tracekit.model.sequence import Operator, Sequence
-from tracekit.statements.notes import ranks, recordings
-from tracekit.statements.notes.work import (
-    OneSideGenerates,
-    OneSideIsOwn,
-    PackageDiffers,
-    PartRanEager,
-    RanEager,
-    Setting,
-    SettingDiffers,
-    TrainingMode,
-)
+from tracekit.statements.notes import ranks, recordings, work
 
 Compared = Settings | Environment | Generation | UserModel
 Question = Callable[[Side, Side], Iterable[Note]]
@@ -68,17 +58,17 @@ def find_other_work(a: Side, b: Side) -> Iterator[Note]:
     yield from _other_gpu(a, b)
     one, other = len(a.analysis.devices), len(b.analysis.devices)
     if one and other and one != other:
-        yield SettingDiffers("gpus", one, other)
+        yield work.SettingDiffers("gpus", one, other)
     # To a model of 16 bits the precision of float32 matmuls means little.
     in_float32 = "float32" in {side.settings.dtype for side in (a, b) if side.settings}
     if a.environment and b.environment and in_float32:
         yield from _other_precision(a.environment, b.environment)
 
 
-def find_other_machine(a: Side, b: Side) -> Iterator[SettingDiffers | PackageDiffers]:
+def find_other_machine(a: Side, b: Side) -> Iterator[work.SettingDiffers | work.PackageDiffers]:
     """One note for each difference in machine and software, and in the variables that steer it."""
     if a.settings and b.settings and a.settings.variables != b.settings.variables:
-        yield SettingDiffers("variables", a.settings.variables, b.settings.variables)
+        yield work.SettingDiffers("variables", a.settings.variables, b.settings.variables)
     if not (a.environment and b.environment):
         yield from _other_gpu(a, b)
         return
@@ -87,7 +77,7 @@ def find_other_machine(a: Side, b: Side) -> Iterator[SettingDiffers | PackageDif
     one, other = a.environment.packages, b.environment.packages
     for name in sorted({*one, *other}):
         if one.get(name) != other.get(name):
-            yield PackageDiffers(name, one.get(name), other.get(name))
+            yield work.PackageDiffers(name, one.get(name), other.get(name))
 
 
 def find_fallbacks(*sides: Side) -> Iterator[Note]:
@@ -95,12 +85,12 @@ def find_fallbacks(*sides: Side) -> Iterator[Note]:
     for side in sides:
         parts = side.diagnostics.unmeant_fallbacks if side.diagnostics else ()
         if ran_eager(side):
-            yield RanEager(parts[-1].reason if parts else None)
+            yield work.RanEager(parts[-1].reason if parts else None)
             continue
         for part in parts:
             named = part.function or "a frame without a name"
             place = f"{named} ({part.where})" if part.where else named
-            yield PartRanEager(side.label, place, part.reason)
+            yield work.PartRanEager(side.label, place, part.reason)
 
 
 def ran_eager(side: Side) -> bool:
@@ -161,15 +151,15 @@ def _missing_gpu(a: Side, b: Side) -> Iterator[Note]:
             yield recordings.SeveralGpus(side.label, len(side.analysis.devices))
 
 
-def _differences(a: Compared, b: Compared, settings: Iterable[str]) -> Iterator[SettingDiffers]:
+def _differences(a: Compared, b: Compared, settings: Iterable[str]) -> Iterator[work.SettingDiffers]:
     for setting in settings:
-        one: Setting = getattr(a, setting)
-        other: Setting = getattr(b, setting)
+        one: work.Setting = getattr(a, setting)
+        other: work.Setting = getattr(b, setting)
         if one != other:
-            yield SettingDiffers(setting, one, other)
+            yield work.SettingDiffers(setting, one, other)
 
 
-def _other_precision(a: Environment, b: Environment) -> Iterator[SettingDiffers]:
+def _other_precision(a: Environment, b: Environment) -> Iterator[work.SettingDiffers]:
     """Which chooses other kernels. Runs from before it was recorded differ in nothing that is known."""
     if a.float32_matmul_precision is not None and b.float32_matmul_precision is not None:
         yield from _differences(a, b, ("float32_matmul_precision",))
@@ -185,14 +175,14 @@ def _other_work(a: Side, b: Side) -> Iterator[Note]:
         # Its length is that of the work: what draws pads it to one length.
         yield from _differences(a.settings, b.settings, words_of("prompt"))
     elif one or other:
-        yield OneSideGenerates("A" if one else "B")
+        yield work.OneSideGenerates("A" if one else "B")
     if a.settings.own and b.settings.own:
         yield from _differences(a.settings.own, b.settings.own, words_of("own"))
     elif a.settings.own or b.settings.own:
-        yield OneSideIsOwn("A" if a.settings.own else "B")
+        yield work.OneSideIsOwn("A" if a.settings.own else "B")
 
 
-def _other_gpu(a: Side, b: Side) -> Iterator[SettingDiffers]:
+def _other_gpu(a: Side, b: Side) -> Iterator[work.SettingDiffers]:
     """By what runs say of their machines, and where a side is a bare trace by the devices that it names."""
     if a.environment and b.environment:
         yield from _differences(a.environment, b.environment, ("gpu",))
@@ -203,7 +193,7 @@ def _other_gpu(a: Side, b: Side) -> Iterator[SettingDiffers]:
         of_run = {side.environment.gpu} if side.environment and side.environment.gpu else set()
         names.append(", ".join(sorted(of_devices or of_run)))
     if all(names) and names[0] != names[1]:
-        yield SettingDiffers("gpu", *names)
+        yield work.SettingDiffers("gpu", *names)
 
 
 def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
@@ -246,7 +236,7 @@ def _in_training(a: Side, b: Side) -> Iterator[Note]:
     for side, names in zip((a, b), modules, strict=True):
         if names:
             together = modules[0] == modules[1]
-            yield TrainingMode(list(names), None if together else side.label)
+            yield work.TrainingMode(list(names), None if together else side.label)
             if together:
                 return
 

@@ -24,16 +24,7 @@ from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall
-from tracekit.statements.notes.timing import (
-    CoarseClock,
-    CompiledWhileTimed,
-    FewStretches,
-    NotAlternated,
-    NotTimed,
-    Outliers,
-    TooFewCalls,
-    UnevenCalls,
-)
+from tracekit.statements.notes import timing as statements
 from tracekit.statistics.interval import (
     Interval,
     Values,
@@ -94,9 +85,9 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     what processes differ by that leaves 1 out (`decided95`, docs/timing.md).
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
-        return Verdict("not_timed"), (NotTimed(),)
+        return Verdict("not_timed"), (statements.NotTimed(),)
     recompiled = tuple(
-        CompiledWhileTimed(side.label, count) for side in (a, b) if (count := compilations_while_timed(side))
+        statements.CompiledWhileTimed(side.label, count) for side in (a, b) if (count := compilations_while_timed(side))
     )
     if not order:
         verdict, notes = _judge_separate_runs(a, b)
@@ -105,13 +96,13 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     ends = (float(np.median(a.form.steady_us)), float(np.median(b.form.steady_us)))
     every = _pairs_of_processes(a.form, b.form, rounds_that_count(a, b))
     rounds = min(len(a.form.wall_us), len(b.form.wall_us))
-    uneven = () if len(a.form.wall_us) == len(b.form.wall_us) else (UnevenCalls(rounds),)
+    uneven = () if len(a.form.wall_us) == len(b.form.wall_us) else (statements.UnevenCalls(rounds),)
     count = len(every[0].a_us)
     if count < thresholds.FEWEST_CALLS:
         speedup = mean_ratio(every[0].a_us, every[0].b_us)
         verdict = Verdict("inconclusive", speedup, None, None, *ends, n=count, basis="rounds")
         repeats = len(a.form.timing.processes) if a.form.timing else 0
-        return verdict, (*uneven, TooFewCalls(count, thresholds.FEWEST_CALLS, repeats), *recompiled)
+        return verdict, (*uneven, statements.TooFewCalls(count, thresholds.FEWEST_CALLS, repeats), *recompiled)
 
     verdict, limits = _judge_pairs(every, ends, (a, b), withheld=bool(recompiled))
     unsteady = [*find_warming(b), *find_unsteady_speeds(a, b)]
@@ -167,7 +158,7 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
     fewest = min(map(len, calls))
     if fewest < thresholds.FEWEST_CALLS:
         verdict = Verdict("inconclusive", a_us / b_us, None, None, a_us, b_us, n=fewest, basis="apart")
-        return verdict, (NotAlternated(), TooFewCalls(fewest, thresholds.FEWEST_CALLS, 0))
+        return verdict, (statements.NotAlternated(), statements.TooFewCalls(fewest, thresholds.FEWEST_CALLS, 0))
     of_a, of_b = process_medians(a), process_medians(b)
     interval = interval_of_difference(of_a, of_b)
     a_us, b_us = typical_call_us(a, of_a), typical_call_us(b, of_b)
@@ -182,7 +173,7 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
         basis="apart",
         block=interval.block,
     )
-    return verdict, (NotAlternated(), *find_warming(a, b))
+    return verdict, (statements.NotAlternated(), *find_warming(a, b))
 
 
 def _judge_pairs(
@@ -230,9 +221,9 @@ def _judge_pairs(
         result: Result = "faster" if order == "larger" else "slower" if order == "smaller" else "inconclusive"
         verdict = replace(verdict, result=result, next_process95=ranged, decided95=decided)
     tick = max(pairs.coarse_tick for pairs in every)
-    notes: list[Note] = [CoarseClock(tick)] if tick else []
+    notes: list[Note] = [statements.CoarseClock(tick)] if tick else []
     if few and verdict.stretches is not None:
-        notes.append(FewStretches(len(every[0].a_us), verdict.stretches, FEWEST_STRETCHES))
+        notes.append(statements.FewStretches(len(every[0].a_us), verdict.stretches, FEWEST_STRETCHES))
     notes += _find_outliers(every)
     notes += find_two_kinds(ratios)
     return verdict, tuple(notes)
@@ -248,7 +239,7 @@ def _find_outliers(every: tuple[Pairs, ...]) -> list[Note]:
     moved = abs(with_all - float(np.mean([without_outliers(each).mean() for each in logs])))
     if left_out < thresholds.MANY_OUTLIERS * rounds or moved < math.log1p(thresholds.LEAST_IN_SEVERAL):
         return []
-    return [Outliers(left_out, rounds, math.exp(with_all))]
+    return [statements.Outliers(left_out, rounds, math.exp(with_all))]
 
 
 def _speedup(interval: Interval) -> tuple[float, tuple[float, float]]:

@@ -7,14 +7,7 @@ from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.model.comparison import Coverage, KernelGroup, Side
 from tracekit.model.note import Note
 from tracekit.model.sequence import TrafficTotal
-from tracekit.statements.notes.matching import (
-    LittleMatched,
-    MatchedByElimination,
-    NoOperators,
-    NoProvenance,
-    NoShapes,
-    ProvenanceUnused,
-)
+from tracekit.statements.notes import matching as notes
 
 #: With shapes for fewer of a side's operators than this, sizes cannot tell kernels apart.
 MOST_WITH_SHAPES = 0.5
@@ -53,9 +46,9 @@ def find_doubts(*sides: Side) -> tuple[Note, ...]:
     for side in sides:
         asked = [each.operator for each in (side.sequence.activities if side.sequence else ()) if each.operator]
         if side.sequence and side.sequence.activities and side.sequence.operators == "none":
-            found.append(NoOperators(side.label))
+            found.append(notes.NoOperators(side.label))
         elif sum(bool(operator.dims) for operator in asked) < MOST_WITH_SHAPES * len(asked):
-            found.append(NoShapes(side.label))
+            found.append(notes.NoShapes(side.label))
     return tuple(found)
 
 
@@ -66,11 +59,11 @@ def find_little_matched(coverage: Coverage | None) -> tuple[Note, ...]:
     # Of what is gone or new is known that it has no counterpart.
     known = {"A": coverage.a_time_matched + coverage.a_time_alone, "B": coverage.b_time_matched + coverage.b_time_alone}
     below = {letter: share for letter, share in known.items() if share < LEAST_MATCHED}
-    return (LittleMatched(below),) if below else ()
+    return (notes.LittleMatched(below),) if below else ()
 
 
 def find_inexact(
-    groups: Sequence[KernelGroup], why: NoProvenance | None = None, *, bare: bool = True
+    groups: Sequence[KernelGroup], why: notes.NoProvenance | None = None, *, bare: bool = True
 ) -> tuple[Note, ...]:
     """A note where most of a side's GPU time was aligned by elimination, so that groups may hold others' kernels,
     or where provenance is of no use, for the reason `why`. For bare traces with what would bring it. Matching by names
@@ -82,8 +75,8 @@ def find_inexact(
     shares = _shares([group for group in groups if group.how == "anchors" and not group.exact], groups)
     most = {letter: share for letter, share in zip("AB", shares, strict=True) if share > MOST_INEXACT}
     if not most:
-        return (ProvenanceUnused(why),) if why else ()
-    return (MatchedByElimination(most, why, advise_profile=bare and not why),)
+        return (notes.ProvenanceUnused(why),) if why else ()
+    return (notes.MatchedByElimination(most, why, advise_profile=bare and not why),)
 
 
 def find_lost_groups(groups: Sequence[KernelGroup]) -> tuple[float, float, float]:
