@@ -3,7 +3,7 @@
 import math
 
 from tracekit.comparison.matching.operators import plain_name
-from tracekit.comparison.waiting import exposing, gaps_behind, idle_saving
+from tracekit.comparison.waiting import exposing, idle_saving, longest_gaps
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.note import distinct
@@ -47,7 +47,9 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
         call_us=call_us,
         made_by=made_by[:MOST_LINES],
     )
-    return Finding(statement, idle_us, ReadAfterTheCall(), places=gaps_behind(side, set(calls)))
+    # In the recording that distorts least.
+    places = longest_gaps(side.analysis, lambda gap: gap.sync in calls)
+    return Finding(statement, idle_us, ReadAfterTheCall(), places=places)
 
 
 def find_pageable_copies(comparison: Comparison) -> Finding | None:
@@ -71,8 +73,9 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
         call_us=call_us,
         made_by=_made_by(copying),
     )
-    advice, places = KeepOnGpu() if read_back else PinMemory(), gaps_behind(side, {sync.call for sync in syncs})
-    return Finding(statement, idle_us, advice, places=places)
+    calls = {sync.call for sync in syncs}
+    places = longest_gaps(side.analysis, lambda gap: gap.sync in calls)
+    return Finding(statement, idle_us, KeepOnGpu() if read_back else PinMemory(), places=places)
 
 
 def _is_copy(sync: SyncTime) -> bool:

@@ -4,8 +4,8 @@ small ones?"""
 import math
 
 from tracekit.comparison.commands import run_again
-from tracekit.comparison.waiting import gaps_of_cause, idle_at_most, most_slowed
-from tracekit.model.analysis import OF_LAUNCHING
+from tracekit.comparison.waiting import idle_at_most, longest_gaps, most_slowed
+from tracekit.model.analysis import OF_LAUNCHING, IdleGap
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.statements.findings.kernels import FewerKernels, MoreGpuTime, SmallKernels
 from tracekit.statements.findings.waiting import GraphedLaunches, LaunchBound, SkippedCudaGraphs, SkippedGraphs
@@ -69,8 +69,13 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
     host = launching + sum(causes.get(cause, 0.0) for cause in ("guards", "python"))
     statement = LaunchBound(wall_us=wall, idle_us=idle, host_share=host / idle, launching_share=launching / idle)
     changes = {"mode": WITH.get(side.settings.mode, "reduce-overhead")} if side.settings else {}
-    advice, places = run_again(side.settings, changes), gaps_of_cause(side, OF_LAUNCHING)
-    return Finding(statement, graphs_saving(side), advice, changes, places)
+
+    def is_of_launching(gap: IdleGap) -> bool:
+        return sum(gap.causes.get(cause, 0.0) for cause in OF_LAUNCHING) > gap.duration_us / 2
+
+    # In the recording that tells causes apart.
+    places = longest_gaps(side.host, is_of_launching)
+    return Finding(statement, graphs_saving(side), run_again(side.settings, changes), changes, places)
 
 
 def graphs_saving(side: Side) -> float | None:

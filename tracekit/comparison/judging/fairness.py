@@ -32,22 +32,16 @@ def find_unfairness(a: Side, b: Side, *, joined: bool = False) -> tuple[Note, ..
     """One note for each thing a reader must know before believing the figures; empty when there is none. Of ranks that
     were `joined` it is known how long they waited for each other."""
     same = (recordings.SameRecording(a.path),) if a.path == b.path else ()
-    first: tuple[Question, ...] = (
-        *(_missing_gpu, _in_training),
-        *(note_rank_differences, _of_ranks, _other_work, find_other_machine),
-    )
-    second: tuple[Question, ...] = (_beside_whole_calls, _other_windows, _busier_than_the_call, _slower_than_recorded)
+    of_work: tuple[Question, ...] = (_missing_gpu, _in_training, note_rank_differences, _of_ranks, _other_work)
+    of_recordings: tuple[Question, ...] = (_beside_whole_calls, _other_windows, _unlike_the_call)
     untold: tuple[Question, ...] = () if joined else (_unjudged_communication,)
-    questions = (*first, *second, *untold, find_disturbance, _damaged)
+    questions = (*of_work, find_other_machine, *of_recordings, *untold, find_disturbance, _damaged)
     return (*same, *(note for ask in questions for note in ask(a, b)))
 
 
 def find_unsound(side: Side) -> tuple[Note, ...]:
     """One note for each thing a reader of one side alone must know; empty when there is none."""
-    questions: tuple[Question, ...] = (
-        *(_missing_gpu, _in_training),
-        *(_beside_whole_calls, _busier_than_the_call, _slower_than_recorded, _damaged),
-    )
+    questions: tuple[Question, ...] = (_missing_gpu, _in_training, _beside_whole_calls, _unlike_the_call, _damaged)
     return (*distinct(note for ask in questions for note in ask(side, side)), *_untold_waiting(side))
 
 
@@ -259,15 +253,13 @@ def _other_windows(a: Side, b: Side) -> Iterator[Note]:
         yield recordings.StepsDiffer(one.steps, other.steps)
 
 
-def _busier_than_the_call(a: Side, b: Side) -> Iterator[Note]:
+def _unlike_the_call(a: Side, b: Side) -> Iterator[Note]:
+    """Recording never makes a call faster, nor busier than it takes: a recorded step that is much shorter was
+    undisturbed, the timed ones not."""
     for side in (a, b):
         if side.reads_calls and side.wall_us is not None and side.busy_us is not None and side.busy_us > side.wall_us:
             taken = side.unprofiled_idle_us is not None
             yield recordings.BusierThanTheCall(side.label, side.busy_us, side.wall_us, idle_taken_for_0=taken)
-
-
-def _slower_than_recorded(a: Side, b: Side) -> Iterator[Note]:
-    """Recording never makes a call faster: a recorded step that is much shorter was undisturbed, the timed ones not."""
     for side in (a, b):
         recorded, wall = side.recorded_wall_us, side.wall_us
         if recorded is None or wall is None or side.analysis.window.kind != "steps":

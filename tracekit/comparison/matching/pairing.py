@@ -247,15 +247,12 @@ def _surely_paired(pairs: Pairs, a: Sequence[Named], b: Sequence[Named]) -> set[
                 kernels[key][side][names] += 1
     places = [j for _, j in pairs]
     in_order = {at for at, _ in common_subsequence(places, sorted(places))}
-    return equal | {
-        (i, j)
-        for at, (i, j) in enumerate(pairs)
-        if at in in_order and a[i][0] == b[j][0] and _are_alike(*kernels[a[i][0]])
-    }
-
-
-def _are_alike(a_kernels: Counter[Key], b_kernels: Counter[Key]) -> bool:
-    return len(a_kernels) == len(b_kernels) == 1 and a_kernels.total() == b_kernels.total()
+    for at, (i, j) in enumerate(pairs):
+        some, others = kernels[a[i][0]]
+        alike = len(some) == len(others) == 1 and some.total() == others.total()
+        if at in in_order and a[i][0] == b[j][0] and alike:
+            equal.add((i, j))
+    return equal
 
 
 def _places(keys: Sequence[Key], taken: Collection[int] = ()) -> dict[Key, deque[int]]:
