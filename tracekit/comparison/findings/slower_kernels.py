@@ -17,8 +17,7 @@ from tracekit.comparison.commands import layer_by_layer, run_again, scope_change
 from tracekit.comparison.cost.convolutions import find_convolution, moved_last
 from tracekit.comparison.cost.operator_calls import Call, find_calls
 from tracekit.comparison.matching.groups_by_name import time_of
-from tracekit.comparison.matching.inputs import Dims
-from tracekit.comparison.matching.operators import library_family
+from tracekit.comparison.matching.operators import Dims, library_family
 from tracekit.model.comparison import Comparison, Finding, KernelGroup
 from tracekit.model.sequence import Sequence
 from tracekit.statements.evidence import AttentionLost, ChannelsMovedLast, SinglePrecision
