@@ -43,7 +43,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
         # A rich recording of one side would divide that side's idle time and not the other's: then neither is divided.
         unlike = (NoRichRecording(a.label if a.rich is None else b.label),)
         a, b = replace(a, rich=None), replace(b, rich=None)
-    a, b = (replace(each, bound=find_bound(each, each.sequence)) for each in (a, b))
+    a, b = (replace(each, bound=find_bound(each)) for each in (a, b))
     verdict, of_timing = judge(a, b, order)
     verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))
     cells, of_matching = find_cells(a, b) if comparable(a, b) else (None, ())
