@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
 
-from tracekit.comparison.cost.convolutions import find_convolution
-from tracekit.comparison.cost.flops import attention_sizes, factors_of, flops_of
+from tracekit.comparison.cost.flops import attention_sizes, factors_of, find_convolution, flops_of
 from tracekit.comparison.cost.operator_calls import find_calls
 from tracekit.comparison.judging.disturbances import find_disturbance
 from tracekit.comparison.judging.rank_differences import note_rank_differences

@@ -1,6 +1,6 @@
 """What did some ranks of a job do that others did not? Ranks with the same work compile alike and hold as much."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tracekit.comparison.judging.accuracy import SEVEREST
 from tracekit.errors import TracekitError
@@ -20,7 +20,23 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
     for side in (a, b):
         of_ranks = list(_noted_of_ranks(side))
         for noted in distinct(noted for noted, _ in of_ranks):
-            yield _note_of(noted, side, [rank for other, rank in of_ranks if other == noted])
+            who = (side.label, [rank for other, rank in of_ranks if other == noted], len(side.ranks))
+            match noted:
+                case differences.RankRecompiled():
+                    check = check_of(FailedGuard("", noted.guard))
+                    counts = noted.times, noted.least, noted.timed
+                    yield RankRecompiled(*who, noted.function, noted.where, *counts, check)
+                case differences.RankBroke():
+                    yield RankBroke(*who, noted.where, noted.function, noted.reason)
+                case differences.RankRanEager():
+                    yield RankRanEager(*who, noted.where, noted.function, noted.reason)
+                case differences.RankMemory():
+                    yield RankMemory(*who, noted.peak_bytes, noted.least_bytes)
+                case differences.RankOutputs():
+                    yield RankOutputs(*who, _accuracy_of(noted))
+                case _:
+                    code = clipped(noted.written().code, 60)
+                    raise TracekitError(f'a note "{code}" on a rank of the run cannot be read; record the run again')
 
 
 def _noted_of_ranks(side: Side) -> Iterator[tuple[Noted, int]]:
@@ -29,24 +45,6 @@ def _noted_of_ranks(side: Side) -> Iterator[tuple[Noted, int]]:
         for form in rank.forms:
             if side.form is not None and form.name == side.form.name:
                 yield from ((noted, rank.rank) for noted in form.differs)
-
-
-def _note_of(noted: Noted, side: Side, ranks: Sequence[int]) -> Note:
-    who = (side.label, ranks, len(side.ranks))
-    match noted:
-        case differences.RankRecompiled():
-            counts = noted.times, noted.least, noted.timed
-            return RankRecompiled(*who, noted.function, noted.where, *counts, check_of(FailedGuard("", noted.guard)))
-        case differences.RankBroke():
-            return RankBroke(*who, noted.where, noted.function, noted.reason)
-        case differences.RankRanEager():
-            return RankRanEager(*who, noted.where, noted.function, noted.reason)
-        case differences.RankMemory():
-            return RankMemory(*who, noted.peak_bytes, noted.least_bytes)
-        case differences.RankOutputs():
-            return RankOutputs(*who, _accuracy_of(noted))
-    code = clipped(noted.written().code, 60)
-    raise TracekitError(f'a note "{code}" on a rank of the run cannot be read; record the run again')
 
 
 def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:

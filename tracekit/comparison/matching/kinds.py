@@ -6,7 +6,7 @@ docs/kinds.md has the rules in words.
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from tracekit.comparison.cost.convolutions import moved_last
+from tracekit.comparison.cost.flops import moved_last
 from tracekit.comparison.matching.operators import (
     KIND_OF_FAMILY,
     Dims,
