@@ -11,14 +11,8 @@ from tracekit.comparison.judging.estimates import find_separate_runs_change
 from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness
 from tracekit.comparison.judging.rank_differences import with_worst_rank
 from tracekit.comparison.judging.verdict import judge
+from tracekit.comparison.matching import coverage
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
-from tracekit.comparison.matching.coverage import (
-    find_doubts,
-    find_inexact,
-    find_little_matched,
-    measure_coverage,
-    total_traffic,
-)
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.modules import time_by_module
 from tracekit.comparison.waiting import with_waiting_lines
@@ -48,7 +42,8 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
     verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))
     cells, of_matching = find_cells(a, b) if comparable(a, b) else (None, ())
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
-    coverage = measure_coverage(groups) if groups else None
+    matched = coverage.measure_coverage(groups) if groups else None
+    unused = why_no_provenance(a, b) if cells else None
     exposed = job.exposed_parts() if job else ()
     ranks = over_ranks() if job else None
     of_job: tuple[Note, ...] = load(ranks.notes)(b, job) if ranks else ()
@@ -60,20 +55,20 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
         deltas=measure_deltas(a, b),
         waterfall=waterfall,
         groups=groups,
-        coverage=coverage,
+        coverage=matched,
         findings=(),
         notes=(
             *of_timing,
             *find_fallbacks(a, b),
             *find_unfairness(a, b, joined=bool(exposed)),
             *of_job,
-            *find_little_matched(coverage),
-            *find_inexact(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
-            *find_doubts(a, b),
+            *coverage.find_little_matched(matched),
+            *coverage.find_inexact(groups, unused, bare=not (a.settings and b.settings)),
+            *coverage.find_doubts(a, b),
             *of_matching,
             *unlike,
         ),
-        traffic=total_traffic(groups),
+        traffic=coverage.total_traffic(groups),
         break_even=find_break_even(a, b, verdict),
         accuracy=with_worst_rank(judge_accuracy(a, b), b),
         reason=find_reason(a, b, verdict, waterfall),

@@ -7,17 +7,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.comparison.judging import thresholds
+from tracekit.comparison.judging import processes, thresholds
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, find_warming
-from tracekit.comparison.judging.processes import (
-    find_process_spread,
-    find_two_kinds,
-    next_process95,
-    next_speedup95,
-    process_medians,
-    processes_of,
-    typical_call_us,
-)
 from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed, rounds_that_count
 from tracekit.model.comparison import Result, Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
@@ -109,7 +100,7 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     if len(every) == 1:
         # Thirds of one process are no part of what the interval of several is of.
         unsteady += find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf))
-    spread = (*find_process_spread(a), *find_process_spread(b))
+    spread = (*processes.find_process_spread(a), *processes.find_process_spread(b))
     return verdict, (*uneven, *recompiled, *limits, *unsteady, *spread)
 
 
@@ -159,16 +150,16 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
     if fewest < thresholds.FEWEST_CALLS:
         verdict = Verdict("inconclusive", a_us / b_us, None, None, a_us, b_us, n=fewest, basis="apart")
         return verdict, (statements.NotAlternated(), statements.TooFewCalls(fewest, thresholds.FEWEST_CALLS, 0))
-    of_a, of_b = process_medians(a), process_medians(b)
+    of_a, of_b = processes.process_medians(a), processes.process_medians(b)
     interval = interval_of_difference(of_a, of_b)
-    a_us, b_us = typical_call_us(a, of_a), typical_call_us(b, of_b)
+    a_us, b_us = processes.typical_call_us(a, of_a), processes.typical_call_us(b, of_b)
     verdict = Verdict(
         "inconclusive",
         *_speedup(interval),
         max(map(odd_even_noise, calls)),
         a_us,
         b_us,
-        n=min(sum(map(len, processes_of(side))) for side in (a, b)),
+        n=min(sum(map(len, processes.processes_of(side))) for side in (a, b)),
         processes=min(len(of_a), len(of_b)),
         basis="apart",
         block=interval.block,
@@ -213,10 +204,10 @@ def _judge_pairs(
     )
     few = verdict.stretches is not None and verdict.stretches < FEWEST_STRETCHES
     if not withheld:
-        ranged = next_process95(*sides, verdict)
+        ranged = processes.next_process95(*sides, verdict)
         # What lasts as long as a process does, no number of its rounds averages out: then what processes differ by
         # decides, as of works that wait for the host where nobody measured it.
-        decided = (ranged or next_speedup95(speedup, ci95, 1, (None,))) if few else None
+        decided = (ranged or processes.next_speedup95(speedup, ci95, 1, (None,))) if few else None
         order = compare_estimates(Estimate(speedup, *(decided or ci95)), exactly(1.0), max(noise, least))
         result: Result = "faster" if order == "larger" else "slower" if order == "smaller" else "inconclusive"
         verdict = replace(verdict, result=result, next_process95=ranged, decided95=decided)
@@ -225,7 +216,7 @@ def _judge_pairs(
     if few and verdict.stretches is not None:
         notes.append(statements.FewStretches(len(every[0].a_us), verdict.stretches, FEWEST_STRETCHES))
     notes += _find_outliers(every)
-    notes += find_two_kinds(ratios)
+    notes += processes.find_two_kinds(ratios)
     return verdict, tuple(notes)
 
 
