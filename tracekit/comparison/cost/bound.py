@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from tracekit.comparison.cost.roofline import limits_of, peak_of_side
+from tracekit.comparison.matching.operators import KIND_OF_FAMILY
 from tracekit.model.analysis import shrink_idle
 from tracekit.model.comparison import Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
 from tracekit.model.idle_estimate import MOST_SLOWED, MOST_SLOWED_WITH_STACKS
@@ -31,8 +32,6 @@ KINDS: dict[str, BoundKind] = {
     "communication": "communication-bound",
 }
 
-#: Families of kernels whose limit depends on their sizes.
-LIBRARY_FAMILIES = ("gemm", "attention", "convolution")
 Parts = dict[str, float]
 
 
@@ -69,7 +68,7 @@ def find_bound(side: Side) -> Bound | None:
     if cases[0]["unknown"]:
         # What keeps it from being told what limits a product.
         activities = side.sequence.activities if side.sequence else ()
-        asked = [each.operator for each in activities if each.family in LIBRARY_FAMILIES]
+        asked = [each.operator for each in activities if each.family in KIND_OF_FAMILY]
         unknown = "unknown_device" if peak_of_side(side) is None else "sizes_do_not_tell"
         if 2 * sum(bool(operator and operator.dims) for operator in asked) <= len(asked):
             in_graphs = side.analysis.launches and side.analysis.launches.graph_launches

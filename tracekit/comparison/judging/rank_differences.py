@@ -33,7 +33,7 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
                 case differences.RankMemory():
                     yield RankMemory(*who, noted.peak_bytes, noted.least_bytes)
                 case differences.RankOutputs():
-                    yield RankOutputs(*who, _accuracy_of(noted))
+                    yield RankOutputs(*who, Accuracy(noted.result, noted.basis, noted.reason))
                 case _:
                     code = clipped(noted.written().code, 60)
                     raise TracekitError(f'a note "{code}" on a rank of the run cannot be read; record the run again')
@@ -52,13 +52,9 @@ def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
     worst = accuracy
     for noted, rank in _noted_of_ranks(side):
         if worst is not None and rank != side.rank and isinstance(noted, differences.RankOutputs):
-            found = _accuracy_of(noted, rank)
+            found = Accuracy(noted.result, noted.basis, noted.reason, rank)
             worst = found if severity_of(found) < severity_of(worst) else worst
     return worst
-
-
-def _accuracy_of(noted: differences.RankOutputs, rank: int | None = None) -> Accuracy:
-    return Accuracy(noted.result, noted.basis, noted.reason, rank)
 
 
 def severity_of(accuracy: Accuracy) -> int:
