@@ -11,7 +11,7 @@ from tracekit.comparison.judging.estimates import MEASURES, Measured, is_slight
 from tracekit.comparison.judging.processes import process_medians
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Comparison
-from tracekit.model.estimate import Doubt, DoubtCode, Estimate, Reason, compare_estimates, exactly
+from tracekit.model.estimate import Doubt, Estimate, Reason, compare_estimates, exactly
 from tracekit.model.gate import Checked, Condition, Gate, LimitKind, Metric, Outcome, RankMetric
 from tracekit.model.option import MOST_PROCESSES
 from tracekit.statements import reasons as statements
@@ -27,8 +27,6 @@ UNITS: dict[Metric, dict[str, float]] = {
 }
 #: What is assumed of processes that were not timed, and stands among the doubts where nothing was decided.
 AMONG_DOUBTS = (statements.ProcessSpreadAssumed, statements.NoiseForProcessSpread, statements.JobSpreadAssumed)
-#: Doubts that no number of processes makes smaller.
-OF_JOBS: DoubtCode = "other_jobs"
 WRITTEN = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*<=\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|[A-Za-zµ]*)\s*"
 )
@@ -162,7 +160,7 @@ def _enough_processes(comparison: Comparison, estimate: Estimate, limit_us: floa
     """The fewest processes a side whose interval would leave the limit out, were the call to stay as measured; or that
     not even the most that may be asked for would do. Nothing of sides that were timed together, of jobs of ranks, and
     where the spread of calls alone holds the limit."""
-    if (comparison.verdict.basis != "apart" and not own) or any(each.code == OF_JOBS for each in estimate.doubts):
+    if (comparison.verdict.basis != "apart" and not own) or any(each.code == "other_jobs" for each in estimate.doubts):
         return ()
     medians = [process_medians(side) for side in ((comparison.b,) if own else (comparison.a, comparison.b))]
     if limit_us <= 0 or estimate.value <= 0 or not all(medians):
