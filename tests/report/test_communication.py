@@ -16,8 +16,8 @@ from tracekit.reading.sides import load_side
 from tracekit.reading.traces import Reading
 from tracekit.report.accounts import shown_account
 from tracekit.report.charts import call_chart, waterfall_chart
+from tracekit.report.composition.one_side import side_overview
 from tracekit.report.composition.overview import comparison_overview
-from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.document import Account
 from tracekit.report.sections.call import call_time
 

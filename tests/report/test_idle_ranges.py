@@ -14,9 +14,9 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.report.accounts import ShownRow, shown_account
 from tracekit.report.charts import cause_chart
+from tracekit.report.composition.one_side import side_overview
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_account import NOT_TOLD_APART, OTHER
-from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.document import Account, AccountRow
 from tracekit.report.sections.headline import waterfall_note

@@ -30,11 +30,10 @@ from tracekit.numbers import MISSING, duration
 from tracekit.reading.pairs import load_comparisons
 from tracekit.reading.reports import command_to_repeat
 from tracekit.reading.traces import Reading
-from tracekit.report.accounts import shown_account
-from tracekit.report.advised import advised
+from tracekit.report.accounts import advised, shown_account
+from tracekit.report.composition.one_side import side_overview
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_account import LESS_THAN_NONE
-from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.document import Overview, Table, columns
 from tracekit.report.sections.idle import UNEXPLAINED
 from tracekit.report.thirty_lines import overview_lines

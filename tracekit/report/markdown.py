@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import duration
 from tracekit.report import document as doc
-from tracekit.report.accounts import shown_account
-from tracekit.report.advised import advised
+from tracekit.report.accounts import advised, shown_account
 from tracekit.report.sections.call import CALL_PARTS
 
 #: What GitHub takes in one comment.

@@ -13,8 +13,7 @@ from markupsafe import Markup
 
 from tracekit.names import printable
 from tracekit.numbers import duration
-from tracekit.report.accounts import shown_account
-from tracekit.report.advised import advised
+from tracekit.report.accounts import advised, shown_account
 from tracekit.report.document import Name, Report, Table, Timelines
 from tracekit.report.sections.call import CALL_PARTS
 

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from tracekit.names import clipped, clipped_within
 from tracekit.numbers import counted
 from tracekit.report import document as doc
-from tracekit.report.accounts import NO_DIGIT, ShownRow, shown_account
-from tracekit.report.advised import advised
+from tracekit.report.accounts import NO_DIGIT, ShownRow, advised, shown_account
 from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview, Styled, Summary, Table, columns
 from tracekit.report.terminal import as_html, command_lines, height
 from tracekit.report.words.short import SHORTER

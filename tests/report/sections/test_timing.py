@@ -3,12 +3,13 @@ from tests.report.showing import rows_of
 from tests.sides import STEADY, make_environment, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison.comparing import compare
+from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import FormName
 from tracekit.model.timing import BreakEven, ControlCall, FormTiming, ProcessTimes
+from tracekit.report.composition.one_side import warnings
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.method import how_measured
-from tracekit.report.sections.single_run import compiled_too_late
 from tracekit.report.sections.timing import (
     certainty_table,
     pays_after,
@@ -49,7 +50,7 @@ def test_compilation_in_a_repeat_withholds_the_verdict_in_words_too():
     assert "recompiled_during_timing" in {each.code for each in one.findings}
     # Of repeats nobody knows which rounds those were.
     assert "without the rounds" not in verdict_evidence(one)
-    assert str(compiled_too_late(one.b)).startswith("compiled: 2 compilations inside 30 timed calls")
+    assert warnings(look_at(one.b))[0].startswith("compiled: 2 compilations inside 30 timed calls")
 
 
 def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():

@@ -8,10 +8,11 @@ from tracekit import numbers
 from tracekit.model.comparison import Comparison, Side, comparable
 from tracekit.model.waterfall import Basis
 from tracekit.report.document import Table, columns
-from tracekit.report.sections.traffic import traffic_note, traffic_row
 from tracekit.report.sides import Sides, both_sides, side_name
 from tracekit.report.words.common import cached_words, scope_of
 
+#: From this share of a side's GPU time on, what is not known is not worth a word.
+NEARLY_ALL = 0.995
 #: What is counted, and where it is found in an analysis.
 COUNTS: dict[str, Callable[[Side], int | None]] = {
     "Kernels": lambda side: side.analysis.kernels.count if side.analysis.kernels else None,
@@ -59,9 +60,20 @@ def figures_table(
 
 
 def comparison_figures(comparison: Comparison) -> Table:
-    on_gpu = any(side.analysis.gpu for side in (comparison.a, comparison.b))
-    moved = traffic_row(comparison) if on_gpu else None
-    return figures_table(both_sides(comparison), last=[moved] if moved else [], note=traffic_note(comparison))
+    """With both sides' memory traffic, and what B saves of it, where that is known."""
+    sides, total = both_sides(comparison), comparison.traffic
+    if total is None:
+        return figures_table(sides)
+    change = numbers.size_change(-total.removed_bytes)
+    if total.eager_bytes and change != "0":
+        share = -total.removed_bytes / total.eager_bytes
+        change += f" ({'+' if share > 0 else numbers.MINUS}{abs(share) * 100:.0f} %)"
+    row = ("Memory traffic, est.", numbers.size(total.eager_bytes), numbers.size(total.compiled_bytes), change)
+    note = "Memory traffic is estimated from operator sizes."
+    if min(total.a_time_known, total.b_time_known) < NEARLY_ALL:
+        a, b = (numbers.percent(share, 0) for share in (total.a_time_known, total.b_time_known))
+        note += f" It covers {a} of A's GPU time and {b} of B's."
+    return figures_table(sides, last=[row], note=note)
 
 
 def basis_of(sides: Sequence[Side]) -> Basis:

@@ -7,10 +7,9 @@ from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.model.provenance import SourceLines
 from tracekit.model.sequence import Rates
 from tracekit.names import clipped, short_kernel_name
-from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
-from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Member, Name
-from tracekit.report.sections.kernel_code import CodeOf, kernel_code
-from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, fitting, kernel_name
+from tracekit.numbers import MISSING, count, counted, duration, duration_change, percent, size
+from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Member, Name, Table, columns, filled_table
+from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, CodeOf, fitting, kernel_code, kernel_name
 from tracekit.report.words.common import INEXACT, became, kinds_and_ways, shared_scope
 from tracekit.report.words.groups import label_words
 
@@ -28,6 +27,8 @@ LEAST_SHARE = 0.0005
 MOST_EVIDENCE = 8
 LONGEST_EVIDENCE = 500
 
+#: What limits a kernel.
+LIMITS = {"compute": "compute", "memory": "memory", "small": "too small", "neither": "neither"}
 #: What is said of operators that are not the recording's own.
 BORROWED = {
     "rich": "has the operators of its full trace",
@@ -225,3 +226,35 @@ def distinct_places(groups: Sequence[KernelGroup]) -> tuple[str, ...]:
         number = f"{seen[key]} of {alike[key]} alike" if alike[key] > 1 else ""
         told.append(DOT.join(filter(None, (key[1], number))))
     return tuple(told)
+
+
+def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
+    """How fast the matmuls, attention and convolutions that take longest compute; None where no sizes are known."""
+    known = [(group, group.rates) for group in comparison.groups if group.rates and group.rates.tflop_per_s is not None]
+    known.sort(key=lambda each: -_rated_us(each[0]))
+    rows = []
+    for group, rates in known[:limit]:
+        share = f" ({percent(rates.arithmetic_share)})" if rates.arithmetic_share is not None else ""
+        speed = f"{rates.tflop_per_s:,.1f} TFLOP/s{share}"
+        giga = None if rates.flops is None else rates.flops / 1e9
+        operations = MISSING if giga is None else f"{giga:,.1f} GFLOP" if giga >= 1 else f"{giga * 1e3:,.1f} MFLOP"
+        met = LIMITS.get(rates.limit or "", MISSING)
+        rows.append(
+            (group_label(group), group.kind, met, duration(_rated_us(group)), operations, speed, bandwidth(rates))
+        )
+    figures = ("GPU time", "Operations", "Arithmetic", "Bandwidth")
+    more = len(known) - limit
+    return filled_table(
+        f"Roofline: matmuls, attention and convolutions, {shared_scope(comparison)}",
+        columns("Kernels", "Change", "Limit", figures=figures),
+        rows,
+        "Estimated for the longest operator call of each group (B's if it has one); in brackets the share of the "
+        "published peak. Too small: below 20 us and 30 % of both peaks. A multiply-add is two operations. — means: not "
+        "known, or served by a cache."
+        + (f" {counted(more, 'smaller group')} {'is' if more == 1 else 'are'} not listed." if more > 0 else ""),
+    )
+
+
+def _rated_us(group: KernelGroup) -> float:
+    """GPU time of the side that the rates are of."""
+    return sum(member.total_us for member in (group.b or group.a))

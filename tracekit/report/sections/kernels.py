@@ -1,7 +1,7 @@
-"""Which kernels took the GPU's time, and which operators a CPU's."""
+"""Which kernels took the GPU's time, what Inductor's code of them is, and which operators took a CPU's."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from markupsafe import escape
 
@@ -10,8 +10,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.sequence import Operator
 from tracekit.names import clipped, short_kernel_name
 from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
-from tracekit.report.document import Explorer, ExplorerRow, Figure, Name, Table, columns, filled_table
-from tracekit.report.sections.kernel_code import CodeOf, kernel_code
+from tracekit.report.document import Explorer, ExplorerRow, Figure, KernelCode, Name, Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import FAMILY_WORDS, family_parts, family_words, scope, scope_of
 
@@ -26,6 +25,15 @@ AROUND_MEMBER = 60
 #: Characters of a full name, and operators of a row, each with its sizes.
 LONGEST_NAME = 200
 MOST_OPERATORS = 6
+
+#: Bytes of all code of Triton kernels in a page before it is packed, and characters of one kernel's.
+MOST_CODE_BYTES = 600_000
+LONGEST_CODE = 12_000
+#: Where the kernel itself begins, after what tells its launcher of shapes and devices.
+BEGINNING = "@triton.jit"
+
+#: The ids of the code of each name.
+CodeOf = dict[str, tuple[str, ...]]
 
 
 def kernel_name(name: str, limit: int = 64) -> Name:
@@ -151,6 +159,31 @@ def _kernel_row(
         evidence=(clipped(name, LONGEST_NAME),) if name != short else (),
         code=code.get(each.name, ()),
     )
+
+
+def kernel_code(sides: Sequence[Side], names: Iterable[str]) -> tuple[tuple[KernelCode, ...], CodeOf]:
+    """Inductor's code of kernels of these names, each kernel once in a page, as many as leave the page small enough,
+    the first names first; and the ids of each name's."""
+    sources: dict[str, dict[tuple[str, ...], None]] = {}
+    for side in sides:
+        for name, of_name in (side.kernel_sources.sources if side.kernel_sources else {}).items():
+            for source in of_name:
+                alone = source[max(source.find(BEGINNING), 0) :]
+                cut = ("# ... the rest is left out",) if len(alone) > LONGEST_CODE else ()
+                lines = (*alone[:LONGEST_CODE].expandtabs().splitlines(), *cut)
+                sources.setdefault(name, {})[lines] = None
+    found: list[KernelCode] = []
+    ids: CodeOf = {}
+    room = MOST_CODE_BYTES
+    for name in dict.fromkeys(names):
+        own = list(sources.get(name, ()))
+        if own and (room := room - sum(len(escape(line).encode()) + 1 for lines in own for line in lines)) < 0:
+            break
+        for number, lines in enumerate(own, 1):
+            told = short_kernel_name(name, 160) + (f" ({number} of {len(own)} of this name)" if len(own) > 1 else "")
+            found.append(KernelCode(f"triton-{len(found)}", told, lines))
+            ids[name] = (*ids.get(name, ()), found[-1].id)
+    return tuple(found), ids
 
 
 def fitting(rows: Iterable[ExplorerRow]) -> tuple[ExplorerRow, ...]:

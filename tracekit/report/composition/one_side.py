@@ -1,16 +1,22 @@
-"""What one recording says: where its time goes, by family of kernels and cause of idle time, and what to try."""
+"""One side by itself: its first screen, its headline and figures, and why torch.compile compiled nothing."""
 
 from collections.abc import Iterator
 from pathlib import PurePath
+from statistics import median
 
 from tracekit.model.comparison import Side
+from tracekit.model.note import other_sentences
+from tracekit.model.run import Run
 from tracekit.model.single_run import NothingCompiled, SingleRun
 from tracekit.names import clipped, clipped_within
-from tracekit.numbers import count, counted, duration, percent
+from tracekit.numbers import MISSING, count, counted, duration, percent
+from tracekit.report import document as doc
 from tracekit.report.composition.overview import MOST_NOTES, advice_of, bottleneck_words, hidden
 from tracekit.report.composition.overview_account import call_account, operator_table
 from tracekit.report.document import Advice, Line, Overview, Table, columns, filled_table
+from tracekit.report.sections.figures import figures_table
 from tracekit.report.sections.kernels import kernel_name
+from tracekit.report.sections.timing import KINDS
 from tracekit.report.sides import with_letters
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled, short
@@ -19,12 +25,15 @@ from tracekit.report.words import not_compiled, short
 MOST_KERNELS = 6
 #: Reasons beside the first why nothing was compiled, and what may mend it.
 MOST_REASONS, MOST_REMEDIES = 2, 5
-#: Characters of a kernel's name where there is much room, of a note, and of the file's name.
-NAME, NOTE, FILE = 160, 96, 40
+#: Characters of a kernel's name where there is much room, of a note, of the file's name, and of what a side is called.
+NAME, NOTE, FILE, LABEL = 160, 96, 40, 60
+#: Reasons that a table lists, and characters of torch's words on one.
+MOST_ROWS, MOST_WORDS = 20, 240
 
 
 def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
-    """`top` is how many kernels are listed."""
+    """What one recording says: where its time goes, by family of kernels and cause of idle time, and what to try.
+    `top` is how many kernels are listed."""
     side, nothing, sides = single.side, single.nothing_compiled, with_letters(single.side)
     headline, *figures = _answer(side)
     found = [clipped_within(each.long(), NOTE) for each in side.health]
@@ -107,3 +116,91 @@ def _kernels(side: Side, top: int) -> Table | None:
     )
     heads = columns(f"Largest of {kernels.unique:,} kernels, {words.scope(side)}", "family", figures=("count", "time"))
     return filled_table("", heads, rows)
+
+
+def interrupted_summary(run: Run) -> doc.Summary:
+    """What an interrupted run has measured: its forms, and the median of the calls that were timed."""
+    rows = tuple(
+        (
+            form.name,
+            count(len(form.warmup_us)),
+            count(len(form.wall_us)),
+            duration(median(form.steady_us) if form.wall_us else None),
+            ", ".join(each.kind for each in form.recordings) or "none",
+        )
+        for form in run.forms
+    )
+    heads = columns("Form", figures=("warm-up calls", "timed calls", "median", "recordings"))
+    told = f"Interrupted run, not complete: {run.settings.workload} at size {run.settings.size}"
+    return Line(told, "bold"), Table("", heads, rows), doc.BLANK
+
+
+def side_headline(side: Side) -> str:
+    """What one call takes; of a bare trace how busy it shows the GPU, or how long its operators took."""
+    name = f"{side.settings.workload}, {side.label}" if side.settings else side.label
+    label = clipped_within(name, LABEL)
+    if side.wall_us is not None:
+        return f"{label}: {duration(side.wall_us)} per call."
+    if side.analysis.gpu is not None:
+        return f"{label}: GPU busy {percent(1 - side.analysis.gpu.idle_fraction, 0)} of the trace."
+    if side.analysis.cpu is not None:
+        return f"{label}: operators take {duration(side.analysis.cpu.operator_us / side.steps)} {words.scope(side)}."
+    return f"{label}: no GPU activity."
+
+
+def warnings(single: SingleRun) -> tuple[str, ...]:
+    """What to know before relying on the figures; first that timed calls compiled, so that their median is not what a
+    warm form takes."""
+    form, others = single.side.form, other_sentences(single.notes)
+    if form is None or not form.compilations_while_timed:
+        return others
+    calls = len(form.wall_us) + sum(len(each.wall_us) for each in (form.timing.processes if form.timing else ()))
+    compiled = counted(form.compilations_while_timed, "compilation")
+    inside = f"{compiled} inside {counted(calls, 'timed call')}"
+    return f"{single.side.label}: {inside}: times include compilation.", *others
+
+
+def side_figures(side: Side) -> Table:
+    """With the median call of each process beside the run's own, and each start."""
+    form = side.form
+    walls = [each.steady_us for each in form.timing.processes] if form and form.timing else []
+    rows = [
+        (f"Wall time, process {number} of {len(walls)}", duration(median(wall_us) if wall_us else None))
+        for number, wall_us in enumerate(walls, 1)
+    ]
+    for start in form.startups if form else ():
+        kind = "eager" if start.kind == "eager" else KINDS[start.kind]
+        rows.append((f"First call, {kind}", duration(start.calls_us[0])))
+    return figures_table(with_letters(side), rows)
+
+
+def nothing_section(nothing: NothingCompiled) -> doc.Section:
+    """Why torch.compile compiled nothing, the user's own line first, and what to change."""
+    rows = tuple(
+        (
+            not_compiled.place(each),
+            clipped(each.function or MISSING, LABEL),
+            not_compiled.what(each),
+            not_compiled.torch_words(each),
+            clipped(each.explanation or each.hint or MISSING, MOST_WORDS),
+        )
+        for each in nothing.reasons[:MOST_ROWS]
+    )
+    first = next(iter(nothing.reasons), None)
+    code = tuple(not_compiled.code_lines(nothing.source)) if nothing.source else ()
+    if not code and first and first.line:
+        code = (clipped(first.line, MOST_WORDS),)
+    heads = columns("Line", "Function", "What", "Dynamo's reason", "Explanation")
+    note = f"{len(rows)} of {counted(len(nothing.reasons), 'reason')}, in the order Dynamo reached them."
+    commands = "\n".join(each.command for each in nothing.remedies if each.command)
+    remedies = tuple(map(not_compiled.remedy_words, nothing.remedies))
+    return doc.standing_section(
+        "nothing-compiled",
+        "Why nothing was compiled",
+        doc.Part(f"{not_compiled.title(first) if first else not_compiled.UNTOLD}.", doc.FIRST),
+        doc.Part(doc.Output(code), doc.FIRST) if code else None,
+        doc.Part(doc.Bullets("What to change", remedies), doc.FIRST),
+        doc.Part(doc.Commands(commands), doc.FIRST) if commands else None,
+        doc.Part(filled_table("What Dynamo could not compile", heads, rows, note), doc.FIRST),
+        short="Nothing compiled",
+    )
