@@ -121,13 +121,18 @@ def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
     """
     side = _shortened(alone.side, top)
     measured = Measured(side.form, side.steps, side.per_step, side.rich) if side.form else UNSET
+    nothing: NothingCompiled | UnsetType = UNSET
+    if alone.nothing_compiled:
+        reasons, source = alone.nothing_compiled.reasons, alone.nothing_compiled.source
+        remedies = tuple(Remedy(**asdict(each), advice=remedy_words(each)) for each in alone.nothing_compiled.remedies)
+        nothing = NothingCompiled(reasons, remedies, source, because(reasons))
     told = AnalysisFile(
         **asdict(side.analysis),
         findings=shown_as(tuple[WrittenFinding, ...], alone.findings),
         warnings=note_sentences(alone.notes),
         grave=grave_sentences(alone.notes),
         notes=alone.notes,
-        nothing_compiled=_nothing_compiled(alone.nothing_compiled) if alone.nothing_compiled else UNSET,
+        nothing_compiled=nothing,
         per_step=side.per_step if measured is UNSET else UNSET,
         run=measured,
     )
@@ -147,14 +152,13 @@ def comparisons_json(told: comparisons.Comparisons, *, top: int = 20) -> str:
 
 def shown_as(kind: type[Kind], noun: object) -> Kind:
     """`kind`, each of its fields made of the noun's attribute of that name."""
-    return msgspec.convert(noun, kind, from_attributes=True, dec_hook=_part_shown_as)
 
+    def of_what_msgspec_does_not_know(kind: type, part: Any) -> Any:
+        if kind is Words:
+            return Words(part.long() if isinstance(part, Statement) else label_words(part))
+        return shown_as(written_job(), part) if kind is Job else part
 
-def _part_shown_as(kind: type, part: Any) -> Any:
-    """Of what msgspec does not know."""
-    if kind is Words:
-        return Words(part.long() if isinstance(part, Statement) else label_words(part))
-    return shown_as(written_job(), part) if kind is Job else part
+    return msgspec.convert(noun, kind, from_attributes=True, dec_hook=of_what_msgspec_does_not_know)
 
 
 class NoJob(Struct, frozen=True):
@@ -165,11 +169,6 @@ def written_job() -> type[Any]:
     """What JSON holds of a job: the wing's that compares jobs rank by rank."""
     known = over_ranks()
     return load(known.written) if known else NoJob
-
-
-def _nothing_compiled(nothing: single_run.NothingCompiled) -> NothingCompiled:
-    remedies = tuple(Remedy(**asdict(each), advice=remedy_words(each)) for each in nothing.remedies)
-    return NothingCompiled(nothing.reasons, remedies, nothing.source, because(nothing.reasons))
 
 
 def _with_short_sides(comparison: compared.Comparison, top: int) -> compared.Comparison:

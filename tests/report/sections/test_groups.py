@@ -78,7 +78,7 @@ def large_timelines(comparison: Comparison) -> Comparison:
 
 
 def test_a_row_is_written_about_as_long_as_it_is_counted():
-    rows = [_group_row(at, group, "place") for at, group in enumerate(large_groups(20))]
+    rows = [_group_row(at, group, "place", {}, {}) for at, group in enumerate(large_groups(20))]
     pages = [comparison_page(replace(timed_comparison(), groups=large_groups(n))) for n in (1, 20)]
     few, many = (len(f"{page}{unpacked(page)}".encode()) for page in pages)
     written = many - few

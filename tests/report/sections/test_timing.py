@@ -65,7 +65,7 @@ def test_without_enough_controls_odd_calls_are_compared_with_even_ones():
     comparison = compare(*make_pair(STEADY, scaled(0.5)), ORDER)
     assert rows_of(certainty_table(comparison))["Rounds"] == ("10",)
     for each, how in ((comparison, "odd against even"), (timed(), "a second call of the same variant")):
-        assert how in dict(how_measured(both_sides(each), comparison=each))["Speed-up"]
+        assert how in dict(how_measured(both_sides(each), (), None, each, drawn=False))["Speed-up"]
 
 
 def test_the_verdicts_numbers_are_all_there_and_each_of_several_processes_has_a_row():

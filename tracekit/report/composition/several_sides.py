@@ -10,10 +10,9 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import distinct
 from tracekit.names import clipped_within
 from tracekit.numbers import MISSING, calls_span, count, duration, percent, scale_of, times, times_within
-from tracekit.report.composition.overview import MOST_NOTES, bars
+from tracekit.report.composition.overview import MOST_NOTES, bars, hidden
 from tracekit.report.document import Check, Column, Overview, Table, columns
 from tracekit.report.sections.figures import figures_table
-from tracekit.report.sections.findings import listed
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.sections.timing import KINDS, pays_after
 from tracekit.report.sides import with_letters
@@ -59,7 +58,7 @@ def comparisons_overview(compared: Comparisons) -> Overview:
     left = len(compared.comparisons) - len(ways)
     figures = Table("", heads, tuple(_row(each, scale, decimals) for each in ways), f"and {left} more" if left else "")
     findings = [Table("", columns("Gravest finding", ""), tuple(found))] if found else []
-    told = min(len(notes), MOST_NOTES) + len(found)
+    findings_of_all = (finding for each in compared.comparisons for finding in each.findings)
     return Overview(
         subject=subjects(compared),
         headline=headline(compared),
@@ -68,7 +67,7 @@ def comparisons_overview(compared: Comparisons) -> Overview:
         bars=bars(compared.comparisons, compared.sides),
         tables=(figures, *findings),
         checks=tuple(wrong),
-        hidden=max(len(notes) + sum(len(listed(each.findings)) for each in compared.comparisons) - told, 0),
+        hidden=hidden(notes, findings_of_all, notes, found),
     )
 
 

@@ -47,9 +47,13 @@ def figures_table(
     """Times, counts and memory, per step, as far as any side has them; of two sides their change too. A CPU run has
     rows of its own. `after_times`, `last` and `note` are the report's own."""
     every, two = [side for _, side in sides], len(sides) == 2
-    compiled = ("Compile time", *map(compilation_time, every), *([""] if two else []))
-    times, rest = time_figures(every), (*work_figures(every), *memory_figures(every))
-    rows = [*(each.row() for each in times), *after_times, *(each.row() for each in rest), compiled, *last]
+    # Where a side is not read over steps, the figures below are of something else than a call.
+    is_call = all(side.analysis.window.kind == "steps" for side in every if side.wall_us is not None)
+    label = "Wall time, median" if is_call else "Wall time, median call"
+    times = [_durations(label, (side.wall_us for side in every))]
+    times += [_durations("Wall time with profiler", (side.recorded_wall_us for side in every))]
+    rows = [*(each.row() for each in times), *after_times, *(each.row() for each in work_figures(every))]
+    rows += [_peak_memory(every).row(), ("Compile time", *map(compilation_time, every), *([""] if two else [])), *last]
     rows = [row for row in rows if {*row[1 : 1 + len(sides)]} != {numbers.MISSING}]
     if two and not comparable(*every):
         rows = [(*row[:-1], numbers.MISSING) for row in rows]
@@ -96,17 +100,6 @@ def figures_note(sides: Sequence[Side]) -> str:
     return " ".join(notes)
 
 
-def time_figures(sides: Sequence[Side]) -> Iterator[Figures]:
-    """How long a call took, without the profiler and with it."""
-    label = "Wall time, median"
-    if any(side.analysis.window.kind != "steps" for side in sides if side.wall_us is not None):
-        # The figures below are then of something else than a call.
-        label += " call"
-    yield _durations(label, (side.wall_us for side in sides))
-    if any(side.recorded_wall_us is not None for side in sides):
-        yield _durations("Wall time with profiler", (side.recorded_wall_us for side in sides))
-
-
 def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
     """What the GPU did; of CPU runs what the CPU did."""
     if all(side.analysis.gpu is None for side in sides):
@@ -135,12 +128,12 @@ def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
         yield _durations(f"GPU {gpu} busy", (each.get(gpu) for each in busy))
 
 
-def memory_figures(sides: Sequence[Side]) -> Iterator[Figures]:
+def _peak_memory(sides: Sequence[Side]) -> Figures:
     """The peak of the form's calls, else that of its recording."""
     recorded = (side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None for side in sides)
     of_calls = (side.form.peak_memory_bytes if side.form else None for side in sides)
     peaks = tuple(own if own is not None else other for own, other in zip(of_calls, recorded, strict=True))
-    yield Figures("Peak memory", peaks, numbers.size, lambda change, _: numbers.size_change(change))
+    return Figures("Peak memory", peaks, numbers.size, lambda change, _: numbers.size_change(change))
 
 
 def _durations(label: str, values: Iterable[float | None]) -> Figures:

@@ -12,7 +12,7 @@ from tracekit.names import clipped, short_kernel_name
 from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
 from tracekit.report.document import Explorer, ExplorerRow, Figure, KernelCode, Name, Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import FAMILY_WORDS, family_parts, family_words, scope, scope_of
+from tracekit.report.words.common import FAMILY_WORDS, TEMPLATED, family_words, scope, scope_of
 
 #: Rows of an explorer, so that the page stays small; the rest are in one line. Bytes of all of them before most are
 #: packed, and what of these stands around the text of a row, of each of its cells and of each kernel.
@@ -46,8 +46,14 @@ def times_by_family(sides: Sides) -> dict[str, list[tuple[float, float]]]:
     found: dict[str, list[tuple[float, float]]] = {}
     for at, (_, side) in enumerate(sides):
         kernels, copies = side.analysis.kernels, side.analysis.copies
-        told = [part for each in (kernels.by_family if kernels else ()) for part in family_parts(each)]
-        told += [(each.family, each.count, each.total_us) for each in (copies.by_name if copies else ())]
+        told = [(each.family, each.count, each.total_us) for each in (copies.by_name if copies else ())]
+        for each in kernels.by_family if kernels else ():
+            # What Inductor wrote from templates stands apart.
+            written, written_us = (each.triton_count, each.triton_us) if each.family in TEMPLATED else (0, 0.0)
+            if each.count > written:
+                told.append((each.family, each.count - written, each.total_us - written_us))
+            if written:
+                told.append((FAMILY_WORDS[f"{each.family}_triton"], written, written_us))
         for family, count_, total_us in told:
             figures = found.setdefault(family, [(0.0, 0.0)] * len(sides))
             number, us = figures[at]

@@ -81,7 +81,14 @@ def main_parts(comparison: Comparison, most: int = MOST) -> tuple[GpuPart, ...]:
             and _moved(told) >= MOSTLY * _moved(found)
         ):
             parts = told
-    return () if parts == [whole] else tuple(_named(_by_change(parts)))
+    if parts == [whole]:
+        return ()
+    parts = _by_change(parts)
+    # Paths without what all have in common; the last name always stays, and the `*` of blocks that repeat with it.
+    paths = [re.split(r"\.(?!\*)", part.path) for part in parts]
+    columns = zip(*(path[:-1] for path in paths), strict=False)
+    shared = len([*takewhile(lambda names: len(set(names)) == 1, columns)])
+    return tuple(replace(part, path=".".join(path[shared:])) for path, part in zip(paths, parts, strict=True))
 
 
 def main_child(part: GpuPart) -> GpuPart | None:
@@ -207,13 +214,3 @@ def _pieces(part: GpuPart, groups: Sequence[KernelGroup]) -> list[GpuPart]:
         what = operators_word(label) if isinstance(label, GroupLabel) else ""
         pieces.append(_left(part, part.path, what or "own work", pieces))
     return _by_change(pieces)
-
-
-def _named(parts: Sequence[GpuPart]) -> list[GpuPart]:
-    """Their paths without what all have in common; the last name always stays."""
-    # The `*` of blocks that repeat stays with the list's name.
-    split = [re.split(r"\.(?!\*)", part.path) for part in parts]
-    shared = sum(
-        1 for _ in takewhile(lambda names: len(set(names)) == 1, zip(*(path[:-1] for path in split), strict=False))
-    )
-    return [replace(part, path=".".join(path[shared:])) for path, part in zip(split, parts, strict=True)]
