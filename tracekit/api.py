@@ -68,7 +68,7 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
             return self.compare().figures()
         from tracekit.report.charts import side_charts
         from tracekit.report.plotly_figures import figures_of
-        from tracekit.report.sides import with_letters
+        from tracekit.report.words.common import with_letters
 
         return figures_of(side_charts(with_letters(self._single().side)))
 

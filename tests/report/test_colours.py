@@ -17,9 +17,8 @@ from tracekit.comparison.judging.alternatives import MOST_RUNS
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.report import charts
 from tracekit.report.charts import HUES, SEGMENTS, STRONGEST, family_charts
-from tracekit.report.sides import with_letters
 from tracekit.report.timelines import texture
-from tracekit.report.words.common import FAMILY_WORDS
+from tracekit.report.words.common import FAMILY_WORDS, with_letters
 
 STYLE = (Path(charts.__file__).parent / "templates/page.css").read_text(encoding="utf-8")
 

@@ -21,8 +21,8 @@ from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.document import Account, AccountRow
 from tracekit.report.sections.headline import waterfall_note
 from tracekit.report.sections.idle import UNEXPLAINED
-from tracekit.report.sides import with_letters
 from tracekit.report.words import short
+from tracekit.report.words.common import with_letters
 
 #: Milliseconds, and by how much they may be off.
 Causes = dict[str, tuple[float, float]]

@@ -24,8 +24,7 @@ from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.headline import LETTERS, Names, part_label, waterfall_changes
 from tracekit.report.sections.idle import causes_present, ranged_idle_causes
 from tracekit.report.sections.kernels import times_by_family
-from tracekit.report.sides import Sides, both_sides, side_name
-from tracekit.report.words.common import cause_words, scope_of, shared_scope
+from tracekit.report.words.common import Sides, both_sides, cause_words, scope_of, shared_scope, side_name
 
 #: What is said of a chart to whoever does not see it.
 BELOW = "the table below holds the same values"

@@ -112,7 +112,6 @@ def _folded(piece: Piece) -> Piece:
 
 
 def _pieces(report: doc.Report) -> Iterator[str | Piece]:
-    """What is below the overview."""
     parts = [part for section in report.sections for part in section.parts if not part.page_only]
     for part in parts:
         if part.rank == doc.FIRST:
@@ -150,7 +149,6 @@ def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
 
 
 def _account(account: doc.Account) -> str:
-    """A table with bars of block characters."""
     shown = shown_account(account)
     beside = 2 if shown.is_compared else 0
     lines = [
@@ -199,7 +197,6 @@ def _shown(block: doc.Block | None, rank: int) -> Iterator[Piece | str]:
 
 
 def _findings(findings: tuple[doc.FindingText, ...]) -> Iterator[Piece | str]:
-    """What asks for something in full, what is good to know folded."""
     yield "## Findings\n\n"
     for at, finding in enumerate(each for each in findings if each.severity != "info"):
         rank = doc.FINDINGS if at < FIRST_FINDINGS else doc.MORE_FINDINGS
@@ -276,7 +273,6 @@ def _rows_that_open(found: doc.Explorer) -> doc.Table:
 
 
 def _opened(row: doc.ExplorerRow) -> str:
-    """What is said of the row; empty where nothing is."""
     label = _code(row.label) if row.is_code else f"**{escaped(row.label)}**"
     said = escaped("; ".join(f"{term}: {text}" for term, text in row.terms))
     return f"- {label}: {said}\n" if said else ""
@@ -291,7 +287,6 @@ def _within(nodes: Iterable[doc.TreeNode], level: int) -> Iterator[tuple[doc.Tre
 
 
 def _without_colours(heat: doc.HeatMap) -> doc.Table:
-    """The cells, with what a missing colour means."""
     meanings = {tone: words for tone, words, strength in heat.keys if not strength}
 
     def told(cell: doc.HeatCell) -> str:
@@ -341,7 +336,6 @@ def _finding(finding: doc.FindingText) -> str:
 
 
 def _finding_body(finding: doc.FindingText) -> str:
-    """The evidence, what to try, and what came of it, each a paragraph of its own."""
     advice = fenced(finding.advice).rstrip() if finding.is_command else escaped(f"Try: {finding.advice}.")
     paragraphs = (escaped(finding.evidence), *([advice] if finding.advice else []), *map(escaped, finding.notes))
     return "".join(f"{each}\n\n" for each in paragraphs)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.run import Run
 from tracekit.report.sections.figures import basis_of
-from tracekit.report.sides import Sides
+from tracekit.report.words.common import Sides
 
 WALL = "From the call's start on the host until the device is done, profiler off."
 ALTERNATION = "Eager and compiled are interleaved in one process, in a new random order each round, after warm-up."

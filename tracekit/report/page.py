@@ -62,7 +62,6 @@ def _asset(name: str) -> bytes:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """Everything is escaped, and what is not there is an error."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("tracekit.report"),
         autoescape=True,
@@ -101,7 +100,6 @@ def _whole_options(line: str) -> Markup:
 
 
 def _is_wide(table: Table) -> bool:
-    """Whether a narrow screen cannot show the table's columns side by side."""
     if len(table.columns) > MOST_COLUMNS:
         return True
     figures = [row[at] for row in table.rows for at, column in enumerate(table.columns) if column.numeric]

@@ -35,7 +35,6 @@ class WholeCode(CodeBlock):
 
 
 def _command(line: str) -> Text:
-    """Long commands are continued with backslashes."""
     lines = command_lines(line, COMMAND_WIDTH) if COMMAND in line else [line]
     return Text("  " + "\n    ".join(lines), "cyan", no_wrap=True, overflow="ignore")
 
@@ -82,7 +81,6 @@ def _table(heads: list[Text], rows: list[list[Text]], widths: list[int]) -> Tabl
 
 
 def _paragraph(heads: list[Text], row: list[Text]) -> Group:
-    """The row's name, below it what the others are, each after its head, and then commands."""
     name, *cells = row
     name.justify = "left"
     commands = [_command(cell.plain) for cell in cells if COMMAND in cell.plain]

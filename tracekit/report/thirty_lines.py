@@ -149,7 +149,6 @@ def _note(told: str) -> Line:
 
 
 def _repeat(command: str, width: int) -> Iterator[Line]:
-    """As many lines as it takes, none of which ends within an option."""
     lead = "Repeat "
     for at, line in enumerate(command_lines(command, width - len(lead)) if command else ()):
         yield Line(f"{' ' * len(lead) if at else lead}{line}", "dim", unbroken=True)

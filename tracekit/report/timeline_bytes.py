@@ -132,7 +132,6 @@ def gaps_are_holes(timeline: StepTimeline) -> bool:
 
 
 def _by_bytes(numbers: Ints, kind: str) -> bytes:
-    """The lowest byte of each, then the next of each."""
     whole = np.clip(numbers, 0, np.iinfo(kind).max).astype(kind)
     return whole.view("u1").reshape(-1, whole.itemsize).T.tobytes()
 

@@ -12,7 +12,6 @@ from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import counted, duration, percent
 from tracekit.report.document import Timelines
 from tracekit.report.sections.groups import distinct_places, group_label
-from tracekit.report.sides import Sides, both_sides, side_name
 from tracekit.report.timeline_bytes import (
     MOST_LANES,
     NO_GROUP,
@@ -24,7 +23,7 @@ from tracekit.report.timeline_bytes import (
     with_longest_bars,
     with_short_events_together,
 )
-from tracekit.report.words.common import FAMILY_WORDS, cause_words, family_kind
+from tracekit.report.words.common import FAMILY_WORDS, Sides, both_sides, cause_words, family_kind, side_name
 
 #: Of all sides together, packed, before base64 makes it a third longer; the same of the rich recordings.
 MOST_BYTES = 750_000
@@ -219,7 +218,6 @@ def _drawn(
 
 
 def _recording(sides: Drawn, numbers: list[dict[int, int]], *, with_operators: bool) -> dict[str, Any]:
-    """What the page's script knows of one recording of each side."""
     told = []
     for letter, side, timeline in sides:
         lanes = [f"stream {stream}" if stream is not None else "GPU" for stream in timeline.streams]
@@ -261,7 +259,6 @@ def _unattributed(sides: Drawn, why: str) -> str:
 
 
 def _notes(sides: Drawn, *, with_operators: bool) -> list[str]:
-    """Which step of which recording it is, and what is not drawn."""
     spans: dict[str, list[str]] = {}
     several = False
     for letter, side, timeline in sides:

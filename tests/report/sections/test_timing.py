@@ -17,8 +17,7 @@ from tracekit.report.sections.timing import (
     startup_table,
     timing_table,
 )
-from tracekit.report.sides import both_sides
-from tracekit.report.words.common import _noise, verdict_evidence, verdict_sentence
+from tracekit.report.words.common import _noise, both_sides, verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 

@@ -17,9 +17,9 @@ from tracekit.report.document import Advice, Line, Overview, Table, columns, fil
 from tracekit.report.sections.figures import figures_table
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sections.timing import KINDS
-from tracekit.report.sides import with_letters
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled, short
+from tracekit.report.words.common import with_letters
 
 #: Kernels that find room.
 MOST_KERNELS = 6
@@ -105,7 +105,6 @@ def _answer(side: Side) -> list[str]:
 
 
 def _kernels(side: Side, top: int) -> Table | None:
-    """The kernels with the largest total time; None of a CPU run."""
     kernels = side.analysis.kernels
     if kernels is None:
         return None

@@ -16,9 +16,9 @@ from tracekit.report.sections.headline import gate_text
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after
-from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
 from tracekit.report.words import short
+from tracekit.report.words.common import both_sides
 from tracekit.wings import load, over_ranks
 
 #: Notes below the headline, and things to try, that find room.
@@ -201,7 +201,6 @@ def _gain_words(finding: Finding, side: Side, bound: Bound | None) -> str:
 
 
 def _checks(comparison: Comparison) -> Iterator[Check]:
-    """Outputs, memory, what compiling costs, and what was not measured."""
     a, b, accuracy = comparison.a.form, comparison.b.form, comparison.accuracy
     if accuracy is not None:
         figures = accuracy.reason.short()

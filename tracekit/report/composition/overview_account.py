@@ -15,9 +15,9 @@ from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
 from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sections.modules import MOST as MOST_PARTS
 from tracekit.report.sections.modules import main_child, main_parts, main_work, part_words
-from tracekit.report.sides import Sides, both_sides
 from tracekit.report.words import common as words
 from tracekit.report.words import short
+from tracekit.report.words.common import Sides, both_sides
 from tracekit.wings import load, over_ranks
 
 #: Families of kernels and causes of idle time that find room, the row of all other causes among them; beside ranks

@@ -18,10 +18,10 @@ from tracekit.report.sections.kernels import every_kernel, top_kernels_table
 from tracekit.report.sections.modules import module_tree
 from tracekit.report.sections.outputs import accuracy_sentence, numerics_table, picture_sources
 from tracekit.report.sections.timing import certainty_table, process_table, startup_table
-from tracekit.report.sides import both_sides, with_letters
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled as why
+from tracekit.report.words.common import both_sides, with_letters
 from tracekit.wings import load, over_ranks
 
 UNSCALED = "{}: no waterfall: its sides have no common scale."
@@ -140,6 +140,5 @@ def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) 
 
 
 def _falls(comparison: Comparison, id_: str = "waterfall", names: tuple[str, str] = LETTERS) -> list[doc.Part | str]:
-    """The waterfall between two sides, drawn and as a table; nothing where there is none."""
     chart, table = waterfall_chart(comparison, id_, names), waterfall_table(comparison, names)
     return [doc.Part(chart, doc.FIRST), doc.Part(table, doc.TABLES)] if chart else []

@@ -15,9 +15,9 @@ from tracekit.report.document import Check, Column, Overview, Table, columns
 from tracekit.report.sections.figures import figures_table
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.sections.timing import KINDS, pays_after
-from tracekit.report.sides import with_letters
 from tracekit.report.words import common as words
 from tracekit.report.words import short
+from tracekit.report.words.common import with_letters
 from tracekit.shell import variable_words
 
 #: Ways and findings that find room, and characters of a way's name.

@@ -14,7 +14,7 @@ from tracekit.report.sections.kernels import family_table, operator_table
 from tracekit.report.sections.outputs import memory_table
 from tracekit.report.sections.setting import component_table, environment_table, gpu_state_table, settings_table
 from tracekit.report.sections.timing import health_table, recording_table, timing_table
-from tracekit.report.sides import Sides
+from tracekit.report.words.common import Sides
 
 NOTES = "Notes"
 METHOD = "How this was measured"

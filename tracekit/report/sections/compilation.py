@@ -7,8 +7,7 @@ from tracekit.model.compilation import CompiledRegions
 from tracekit.names import clipped
 from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.document import Table, columns, filled_table
-from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import scope
+from tracekit.report.words.common import Sides, scope, side_name
 from tracekit.statements.guards import check_of
 
 PHASES = {
@@ -56,7 +55,6 @@ def _beside(
 
 
 def _run_rows(side: Side) -> Iterator[tuple[str, str]]:
-    """What torch said of the run's compilations."""
     facts, found = side.form.compilation if side.form else None, side.diagnostics
     if facts is None:
         return

@@ -8,8 +8,7 @@ from tracekit import numbers
 from tracekit.model.comparison import Comparison, Side, comparable
 from tracekit.model.waterfall import Basis
 from tracekit.report.document import Table, columns
-from tracekit.report.sides import Sides, both_sides, side_name
-from tracekit.report.words.common import cached_words, scope_of
+from tracekit.report.words.common import Sides, both_sides, cached_words, scope_of, side_name
 
 #: From this share of a side's GPU time on, what is not known is not worth a word.
 NEARLY_ALL = 0.995
@@ -129,7 +128,6 @@ def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
 
 
 def _peak_memory(sides: Sequence[Side]) -> Figures:
-    """The peak of the form's calls, else that of its recording."""
     recorded = (side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None for side in sides)
     of_calls = (side.form.peak_memory_bytes if side.form else None for side in sides)
     peaks = tuple(own if own is not None else other for own, other in zip(of_calls, recorded, strict=True))

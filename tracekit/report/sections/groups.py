@@ -172,7 +172,6 @@ def _group_row(
 
 
 def _facts(group: KernelGroup) -> Iterator[tuple[str, str]]:
-    """Sizes, roofline and memory traffic, as far as they are known."""
     rates, traffic = group.rates, group.traffic
     if group.sizes:
         yield "Input sizes", clipped(group.sizes, 120)

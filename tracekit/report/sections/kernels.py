@@ -11,8 +11,7 @@ from tracekit.model.sequence import Operator
 from tracekit.names import clipped, short_kernel_name
 from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
 from tracekit.report.document import Explorer, ExplorerRow, Figure, KernelCode, Name, Table, columns, filled_table
-from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import FAMILY_WORDS, TEMPLATED, family_words, scope, scope_of
+from tracekit.report.words.common import FAMILY_WORDS, TEMPLATED, Sides, family_words, scope, scope_of, side_name
 
 #: Rows of an explorer, so that the page stays small; the rest are in one line. Bytes of all of them before most are
 #: packed, and what of these stands around the text of a row, of each of its cells and of each kernel.

@@ -183,7 +183,6 @@ def main_work(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
 
 
 def _left(whole: GpuPart, path: str, what: str, parts: Sequence[GpuPart]) -> GpuPart:
-    """What the whole has besides the parts."""
     a_us, b_us, a_kernels, b_kernels = (
         getattr(whole, name) - math.fsum(getattr(each, name) for each in parts)
         for name in ("a_us", "b_us", "a_kernels", "b_kernels")

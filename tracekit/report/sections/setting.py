@@ -10,7 +10,7 @@ from tracekit.model.run import Run
 from tracekit.names import clipped
 from tracekit.numbers import MISSING, duration, percent, size
 from tracekit.report.document import Table, columns, filled_table
-from tracekit.report.sides import Sides, side_name
+from tracekit.report.words.common import Sides, side_name
 from tracekit.shell import variable_words
 
 #: So many modules are named that are compiled in a part.

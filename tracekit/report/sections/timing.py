@@ -9,8 +9,7 @@ from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.names import clipped
 from tracekit.numbers import MISSING, calls_span, count, duration, percent, size, times
 from tracekit.report.document import Table, columns, filled_table
-from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import STOPPED, ratio_span
+from tracekit.report.words.common import STOPPED, Sides, ratio_span, side_name
 from tracekit.statistics.steady import mean_ratio
 
 NOTE = "Control calls: second calls of a variant in a round, for the noise floor (A/A)."
@@ -29,7 +28,6 @@ TIMING: dict[str, Callable[[FormTiming], str]] = {
 
 
 def _extent(side: Side) -> str:
-    """Over what the side was read."""
     kind, what = side.analysis.window.kind, "operator" if side.analysis.gpu is None else "GPU activity"
     return {"steps": "marked steps", "span": "named spans", "whole": f"from the first to the last {what}"}[kind]
 

@@ -1,15 +1,15 @@
-"""The sentences and terms that all reports share."""
+"""The sentences and terms that all reports share, and the letters that sides go by."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, TypeAlias
 
 from tracekit.model.analysis import FAMILIES
 from tracekit.names import is_triton
 from tracekit.numbers import count, counted, duration, percent, times, times_within
-from tracekit.report.sides import Sides
 from tracekit.shell import variable_words
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tracekit.model.run import Environment, Settings
     from tracekit.model.timing import StopReason
 
+#: Letter and side, in the order of the columns. A side that has none beside it has no letter.
+Sides: TypeAlias = "tuple[tuple[str, Side], ...]"
 #: Rounds that amount to less than this share of independent ones are told beside them.
 ALIKE = 0.5
 
@@ -55,6 +57,20 @@ FAMILY_WORDS = {
 }
 
 RESULTS = {"faster": "Faster", "slower": "Slower", "inconclusive": "Inconclusive", "not_timed": "Not timed"}
+
+
+def with_letters(*sides: Side) -> Sides:
+    """A, B, C, ...; of a single side the empty letter."""
+    return tuple(zip(ascii_uppercase, sides, strict=False)) if len(sides) > 1 else (("", sides[0]),)
+
+
+def both_sides(comparison: Comparison) -> Sides:
+    return with_letters(comparison.a, comparison.b)
+
+
+def side_name(letter: str, side: Side) -> str:
+    """`B: compiled`, as columns and captions name it."""
+    return f"{letter}: {side.label}" if letter else side.label
 
 
 def result_word(comparison: Comparison) -> str:
@@ -190,7 +206,6 @@ def different_models(comparison: Comparison) -> tuple[str, str] | None:
 
 
 def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
-    """What separate runs say, which is less than a verdict."""
     if not change.beyond:
         return (
             f"Separate runs leave open which is faster: {b} takes {times(change.low)} to {times(change.high)} as long"
