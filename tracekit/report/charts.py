@@ -31,13 +31,13 @@ BELOW = "the table below holds the same values"
 #: Sides that the style sheet has a hue for (`side-a` to `side-i`). The others have the same ones again, hatched.
 HUES = "abcdefghi"
 
-#: What a call consists of, and the colours of the bar and of the figure in it.
-SEGMENTS = (
-    ("matrix_us", CALL_PARTS["library"], "hue-blue", "paper"),
-    ("other_us", CALL_PARTS["other"], "hue-olive", "paper"),
-    ("communication_us", CALL_PARTS["communication"], "hue-deep", "paper"),
-    ("idle_us", CALL_PARTS["idle"], "rule", "ink"),
-)
+#: Colours of the bar of what a call consists of, and of the figure in it.
+SEGMENTS = {
+    "library": ("hue-blue", "paper"),
+    "other": ("hue-olive", "paper"),
+    "communication": ("hue-deep", "paper"),
+    "idle": ("rule", "ink"),
+}
 
 #: Levels of modules that are drawn, and the share of the whole that each is wide at least.
 MOST_LEVELS, LEAST_WIDTH = 7, 0.002
@@ -74,23 +74,18 @@ def call_chart(comparison: Comparison) -> Chart | None:
     if (found := call_times((comparison,), sides)) is None:
         return None
     basis, calls = found
-    # Communication has no segment where there is none.
-    communicates = any(call.communication_us for call in calls)
-    segments = [each for each in SEGMENTS if each[0] != "communication_us" or communicates]
     unit, scale, decimals = scale_of(max(each.whole_us for each in calls))
     rows, told = [], []
     for side, call in zip(sides, calls, strict=True):
         start, bars = 0.0, []
-        for field, kind, colour, ink in segments:
-            length = getattr(call, field) / scale
-            text = f"{length:,.{decimals}f}"
-            bars.append(
-                DrawnBar(start, start + length, colour, f"{side.label}, {kind}: {text} {unit}", text, kind, ink)
-            )
-            start += length
+        for kind, us in call.parts_us.items():
+            text, name, (colour, ink) = f"{us / scale:,.{decimals}f}", CALL_PARTS[kind], SEGMENTS[kind]
+            words = f"{side.label}, {name}: {text} {unit}"
+            bars.append(DrawnBar(start, start + us / scale, colour, words, text, name, ink))
+            start += us / scale
         rows.append(ChartRow(f"{side.label} {call.whole_us / scale:,.{decimals}f} {unit}", tuple(bars)))
         # The figures, for who does not see them.
-        parts = ", ".join(f"{kind} {duration(getattr(call, field))}" for field, kind, *_ in segments)
+        parts = ", ".join(f"{CALL_PARTS[kind]} {duration(us)}" for kind, us in call.parts_us.items())
         told.append(f"{side.label} {duration(call.whole_us)}: {parts}")
     title = f"One call, {unit} ({'unprofiled' if basis == 'unprofiled' else 'with profiler'})"
     return Chart("call", title, f"{title}; {'; '.join(told)}.", unit, tuple(rows), inside=True)

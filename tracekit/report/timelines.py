@@ -90,11 +90,7 @@ def timelines(comparison: Comparison) -> Timelines | None:
         for group, place in zip(groups, distinct_places(groups), strict=True)
     ]
     notes = [] if any(group.a_at or group.b_at for group in comparison.groups) else [BY_NAMES]
-    numbers, told, dark = _lit_within_room(numbers, told)
-    notes += (
-        [f"{counted(dark, 'group')} with smaller changes are not highlighted, to limit the page size."] if dark else []
-    )
-    return _drawn(_thinned(sides), numbers, told, GROUPS_LIGHT_UP, *notes, linked=True)
+    return _drawn(_thinned(sides), numbers, told, notes, linked=True)
 
 
 def timelines_by_name(sides: Sides) -> Timelines | None:
@@ -121,13 +117,11 @@ def timelines_by_name(sides: Sides) -> Timelines | None:
             of_side[at] = order.setdefault(name, len(order))
         numbers.append({at: number for at, number in of_side.items() if number < NO_GROUP})
     groups = [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP]
-    numbers, groups, dark = _lit_within_room(numbers, groups)
     missing = [side_name(letter, side) for letter, side in sides if side.timeline is None]
     too_large = [side_name(letter, side) for letter, side, _ in there[len(shown) :]]
     told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
     told += [f"Left out to limit the page size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
-    told += [f"{counted(dark, 'name')} are not highlighted, to limit the page size."] if dark else []
-    return _drawn(tuple(shown), numbers, groups, NAMES_LIGHT_UP, *told) if shown else None
+    return _drawn(tuple(shown), numbers, groups, told, linked=False) if shown else None
 
 
 def _with_timelines(sides: Sides) -> Drawn:
@@ -183,8 +177,12 @@ def _lit_within_room(numbers: list[dict[int, int]], groups: list[Any]) -> tuple[
 
 
 def _drawn(
-    light: Drawn, numbers: list[dict[int, int]], groups: list[Any], lights: str, *more: str, linked: bool = False
+    light: Drawn, numbers: list[dict[int, int]], groups: list[Any], notes: list[str], *, linked: bool
 ) -> Timelines:
+    """`linked` are sides whose kernel groups light up; of others kernels of one name do."""
+    numbers, groups, dark = _lit_within_room(numbers, groups)
+    what = f"{counted(dark, 'group')} with smaller changes" if linked else counted(dark, "name")
+    notes = [*notes, f"{what} are not highlighted, to limit the page size."] if dark else notes
     rich = _with_operators(light)
     drawn = (light, rich) if rich else (light,)
     labels = {
@@ -203,7 +201,7 @@ def _drawn(
         },
         families={kind: words for kind, words in FAMILY_WORDS.items() if kind in kinds},
         causes={kind: cause_words(kind) for kind in IDLE_CAUSES if kind in kinds},
-        intro=f"{above}{COLOURED} {lights}",
+        intro=f"{above}{COLOURED} {GROUPS_LIGHT_UP if linked else NAMES_LIGHT_UP}",
         title=f"Timelines of {' and '.join(letters)}" if len(light) > 1 else "Timeline",
         stepped=f" of {letters[-1]}" if len(light) > 1 else "",
         recordings=tuple(
@@ -213,7 +211,7 @@ def _drawn(
             )
             for sides in drawn
         ),
-        notes=more,
+        notes=tuple(notes),
     )
 
 

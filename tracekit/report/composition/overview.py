@@ -150,16 +150,11 @@ def bottleneck_words(side: Side, bound: Bound, name: str = "") -> str:
 
 
 def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar, ...]:
-    """Each side's call: matrix work, all other GPU work, communication that had the GPU to itself, and idle time;
-    nothing where they have no common scale."""
+    """Each side's call by what it consists of; nothing where they have no common scale."""
     found = call_times(comparisons, sides)
     calls = found[1] if found else ()
-    communicates = any(call.communication_us for call in calls)
-    kinds = {"library": "matrix", "other": "other", **({"communication": "communication"} if communicates else {})}
-    kinds["idle"] = "idle"
     return tuple(
-        Bar(side.label, call.whole_us, tuple((kind, getattr(call, f"{name}_us")) for kind, name in kinds.items()))
-        for side, call in zip(sides, calls, strict=False)
+        Bar(side.label, call.whole_us, (*call.parts_us.items(),)) for side, call in zip(sides, calls, strict=False)
     )
 
 
