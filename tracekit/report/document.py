@@ -464,16 +464,8 @@ class Report(Struct, frozen=True):
     dense: bool = False
 
     def drawn(self) -> Iterator[Block]:
-        """Every block of the page, those within others too."""
-        return _flat(part.block for section in self.sections for part in section.parts)
-
-
-def _flat(blocks: Iterable[Block | None]) -> Iterator[Block]:
-    for block in blocks:
-        if block is not None:
-            yield block
-        if isinstance(block, Fold | Beside):
-            yield from _flat(block.blocks)
+        """Every block of the page, without those within others."""
+        return (part.block for section in self.sections for part in section.parts if part.block is not None)
 
 
 def standing_section(id_: str, title: str, *parts: Part | Block | None, short: str = "", hint: str = "") -> Section:

@@ -23,22 +23,17 @@ MARK = 100
 NAMED = 12
 LONGEST_TITLE = 80
 THE_REST = "The rest is left out for its length; the HTML page has all of it."
-
 #: A table has as many rows as find room in a part of it, and in less with what they open to. Levels of a tree's rows.
 LONGEST_TABLE, LONGEST_OPENED = LONGEST // 3, LONGEST // 8
 DEEPEST = 2
-
 #: What makes a table's names shortens them. A command is never cut: it could not be run.
 LONGEST_CODE = 4000
 #: So many findings, the gravest, find room before tables of figures.
 FIRST_FINDINGS = 8
-
 #: Characters of an account's longest bar; of a chart's, and of the label beside one, so that a line takes 80.
 BAR, CHART_BAR, LONGEST_LABEL = 16, 12, 42
-
 #: Characters of a stacked bar's longest one, and of its segments in turn.
 LONGEST_STACK, SHADES = 40, "\N{FULL BLOCK}\N{DARK SHADE}\N{MEDIUM SHADE}\N{LIGHT SHADE}\N{MIDDLE DOT}"
-
 ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
 #: What begins a list, or underlines a heading, where it begins a line.
 LEADING = re.compile(r"^(\s*\d*)([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")

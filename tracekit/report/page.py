@@ -20,11 +20,9 @@ from tracekit.report.sections.call import CALL_PARTS
 #: What every page runs, and what those run besides that draw something, as one script.
 SCRIPTS = ("later.js", "copy.js", "drawer.js", "tables.js", "sections.js")
 DRAWING = ("timelines.js",)
-
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
 LONGEST_FIGURE = 20
-
 #: An option of a command, with its value.
 OPTION = re.compile(r"(?<!\S)--?[a-zA-Z][\w-]*(?:[ =](?!-)(?:'[^']*'|\S+))?")
 #: A space between a figure and its unit, as in `12.3 µs`; not one between two figures, as in `1.136 to 1.155`.

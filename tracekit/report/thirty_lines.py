@@ -28,7 +28,6 @@ KEPT_NAME = 36
 MOST_LINES, MOST_NARROW_LINES = 30, 38
 #: A narrow terminal shows so many of a table's columns at least.
 FEWEST_COLUMNS = 3
-
 RESULT_STYLES = {"open": "bold yellow", "faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow"}
 OUTCOME_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "bold yellow"}
 MARKS = {"more": "+"}

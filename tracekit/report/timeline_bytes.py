@@ -19,10 +19,8 @@ from tracekit.report.words.common import family_kind
 #: Ticks of time are 10 ns.
 TICKS_PER_US = 100
 NO_GROUP = 65_535
-
 #: Streams with a lane of their own; the others share the last one.
 MOST_LANES = 5
-
 #: What is drawn together may have pauses of this share of its length.
 PAUSE = 0.1
 

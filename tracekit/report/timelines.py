@@ -31,18 +31,15 @@ MOST_RICH_BYTES = 120_000
 #: Of the names of all sides, and of those of all groups, as they stand in the page.
 MOST_NAME_BYTES = 400_000
 MOST_GROUP_BYTES = 300_000
-
 #: Fewer bars of a kind say nothing any more: a timeline that does not fit with these is as large as its names.
 FEWEST_BARS = 64
 #: A bar takes two to four, packed.
 LEAST_BYTES_A_BAR = 1.5
 #: Host events that are shorter are the first to be drawn together.
 LEAST_TOGETHER_US = 5.0
-
 #: These share their colour with others, and are told by their texture.
 RARE_FAMILIES = ("communication", "memcpy", "memset")
 RARE_CAUSES = ("compile", "memory", "gc", "profiler")
-
 COLOURED = "Kernels are coloured by family, idle gaps and the host (hatched) by cause."
 GROUPS_LIGHT_UP = "Hovering a kernel highlights its kernel group on both sides. A click pins it."
 NAMES_LIGHT_UP = "Hovering a kernel highlights all kernels of its name. A click pins it."
@@ -58,7 +55,6 @@ TOGETHER = "{events:,} host events are drawn as {bars:,} bars: short ones are me
 MEDIAN_STEP = "The step of median length is drawn."
 #: Of the recordings that a run has; of another nothing is known.
 TRACES = {"light": "kernel-only trace", "rich": "full trace"}
-
 #: Letter and side of what is drawn, with its timeline.
 Drawn = tuple[tuple[str, Side, StepTimeline], ...]
 

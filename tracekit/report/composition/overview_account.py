@@ -48,10 +48,8 @@ ROUNDING = 1e-6
 UNEVEN = 1.5
 #: Profiled steps that take so many times as long as calls tell little of them: chosen.
 DISTORTED = 3.0
-
 #: Idle time by cause.
 Causes = dict[str, Between]
-
 WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
 
 

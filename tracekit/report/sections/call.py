@@ -1,7 +1,5 @@
 """What one call of each side consists of: matrix work, other GPU work, communication, and waiting."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

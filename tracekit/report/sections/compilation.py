@@ -20,7 +20,6 @@ PHASES = {
 }
 CACHES = {"aot_autograd": "AOTAutograd cache", "fx_graph": "FX graph cache", "templates": "Template cache"}
 WHEN = {"warm-up": "warm-up call", "timed": "timed call", "later": "call after timing"}
-
 REGIONS_NOTE = "Host times are profiled, so overstated. GPU time counts for compiled code if that launched it."
 
 

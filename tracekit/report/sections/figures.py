@@ -52,7 +52,12 @@ def figures_table(
     times = [_durations(label, (side.wall_us for side in every))]
     times += [_durations("Wall time with profiler", (side.recorded_wall_us for side in every))]
     rows = [*(each.row() for each in times), *after_times, *(each.row() for each in work_figures(every))]
-    rows += [_peak_memory(every).row(), ("Compile time", *map(compilation_time, every), *([""] if two else [])), *last]
+    # The peak of the form's calls, else that of its recording.
+    recorded = (side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None for side in every)
+    of_calls = (side.form.peak_memory_bytes if side.form else None for side in every)
+    peaks = tuple(own if own is not None else other for own, other in zip(of_calls, recorded, strict=True))
+    memory = Figures("Peak memory", peaks, numbers.size, lambda change, _: numbers.size_change(change))
+    rows += [memory.row(), ("Compile time", *map(compilation_time, every), *([""] if two else [])), *last]
     rows = [row for row in rows if {*row[1 : 1 + len(sides)]} != {numbers.MISSING}]
     if two and not comparable(*every):
         rows = [(*row[:-1], numbers.MISSING) for row in rows]
@@ -125,13 +130,6 @@ def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
     busy = [{device.id: device.busy_us / side.steps for device in side.analysis.devices} for side in sides]
     for gpu in sorted({gpu for each in busy if len(each) > 1 for gpu in each}):
         yield _durations(f"GPU {gpu} busy", (each.get(gpu) for each in busy))
-
-
-def _peak_memory(sides: Sequence[Side]) -> Figures:
-    recorded = (side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None for side in sides)
-    of_calls = (side.form.peak_memory_bytes if side.form else None for side in sides)
-    peaks = tuple(own if own is not None else other for own, other in zip(of_calls, recorded, strict=True))
-    return Figures("Peak memory", peaks, numbers.size, lambda change, _: numbers.size_change(change))
 
 
 def _durations(label: str, values: Iterable[float | None]) -> Figures:

@@ -42,13 +42,11 @@ WAYS = {
 }
 #: Marks a group that was not linked kernel by kernel.
 INEXACT = "\N{ALMOST EQUAL TO}"
-
 #: Smaller shares of GPU time are not told.
 LEAST_SHARE = 0.0005
 #: Sentences of evidence of one group, and characters of each.
 MOST_EVIDENCE = 8
 LONGEST_EVIDENCE = 500
-
 #: What limits a kernel.
 LIMITS = {"compute": "compute", "memory": "memory", "small": "too small", "neither": "neither"}
 #: What is said of operators that are not the recording's own.

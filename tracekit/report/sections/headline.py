@@ -15,7 +15,6 @@ from tracekit.report.words.common import cause_words, shared_scope
 from tracekit.report.words.groups import label_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
-
 #: Metrics of a gate that are times.
 TIMES = ("wall", "busy", "idle", "exposed", "waiting")
 #: Less than a nanosecond.

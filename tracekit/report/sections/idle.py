@@ -18,7 +18,6 @@ MOST_WORK = 2
 SMALLEST_US = 1e-3
 #: What follows calls that waited, and what has the causes of a whole step, is told from these shares of idle time on.
 LEAST_AFTER_SYNC, LEAST_UNALIGNED = 0.1, 0.01
-
 RECORDED_NOTE = "Profiled, so overstated."
 CALIBRATED_NOTE = (
     "Idle is unprofiled wall time minus GPU busy time. Its causes are the trace's without profiler overhead (host"
@@ -41,7 +40,6 @@ ALONE_NOTE = (
 
 #: Of sides that communicate.
 NOT_IDLE = " Communication that waits for other ranks counts as busy."
-
 #: What causes leave of idle time.
 UNEXPLAINED, UNEXPLAINED_MEANING = "not explained", "idle less all causes; below 0 they exceed it"
 

@@ -20,17 +20,14 @@ MOST_BYTES = 1_200_000
 AROUND_ROW = 250
 AROUND_CELL = 120
 AROUND_MEMBER = 60
-
 #: Characters of a full name, and operators of a row, each with its sizes.
 LONGEST_NAME = 200
 MOST_OPERATORS = 6
-
 #: Bytes of all code of Triton kernels in a page before it is packed, and characters of one kernel's.
 MOST_CODE_BYTES = 600_000
 LONGEST_CODE = 12_000
 #: Where the kernel itself begins, after what tells its launcher of shapes and devices.
 BEGINNING = "@triton.jit"
-
 #: The ids of the code of each name.
 CodeOf = dict[str, tuple[str, ...]]
 

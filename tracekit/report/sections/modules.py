@@ -1,7 +1,5 @@
 """Which modules the change of GPU time is in: the few that make most of it, and what is left."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -25,7 +23,6 @@ MOST, LEAST_SHARE = 3, 0.05
 MAINLY, WHOLLY = 0.67, 0.95
 #: It is told in parts where those that find room make so much of what its parts gained and lost.
 MOSTLY = 0.7
-
 #: Groups of a module that are listed one by one.
 MOST_LEAVES = 12
 #: Rows that are open at first.

@@ -13,11 +13,9 @@ from tracekit.report.words.common import Sides, side_name
 
 #: Tensors of one output that are listed; the first ones are what a model's user takes.
 MOST_TENSORS = 6
-
 COLUMNS = columns(
     "Output of", "Against", figures=("Largest error", "Mean error", "Relative", f"1 {MINUS} cosine", "Equal")
 )
-
 NOTE = "Errors are absolute, over numbers finite on both sides. Relative: by the L2 norm."
 
 RESULTS = {

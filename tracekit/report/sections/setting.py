@@ -35,7 +35,6 @@ GPU_FIGURES = {
 
 #: In place of a figure that was counted once for both sides.
 SAME = "as A"
-
 GPU_NOTE = "Before → between (range of samples) → after the timed calls. From the driver, at most 5 samples a second."
 
 

@@ -1,29 +1,22 @@
 """The sentences and terms that all reports share, and the letters that sides go by."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, TypeAlias
 
-from tracekit.model.analysis import FAMILIES
+from tracekit.model.analysis import FAMILIES, KernelTime
+from tracekit.model.comparison import Comparison, Side, Verdict
+from tracekit.model.estimate import SeparateRunsChange
+from tracekit.model.run import Environment, Settings
+from tracekit.model.timing import StopReason
 from tracekit.names import is_triton
 from tracekit.numbers import count, counted, duration, percent, times, times_within
 from tracekit.shell import variable_words
 
-if TYPE_CHECKING:
-    from tracekit.model.analysis import KernelTime
-    from tracekit.model.comparison import Comparison, Side, Verdict
-    from tracekit.model.estimate import SeparateRunsChange
-    from tracekit.model.run import Environment, Settings
-    from tracekit.model.timing import StopReason
-
 #: Letter and side, in the order of the columns. A side that has none beside it has no letter.
-Sides: TypeAlias = "tuple[tuple[str, Side], ...]"
+Sides = tuple[tuple[str, Side], ...]
 #: Rounds that amount to less than this share of independent ones are told beside them.
 ALIKE = 0.5
-
 #: Where the recorded process's call differs by more from that of all processes, in logarithms, its times are told.
 RECORDED_DIFFERS = 0.05
 #: Where the ratio of the medians beside an answer differs by more from it, in logarithms, both are told.

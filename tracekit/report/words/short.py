@@ -1,14 +1,13 @@
 """The few words that fit a line of the terminal: causes of idle time, notes below the headline, advice."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from tracekit.model.analysis import OF_LAUNCHING
+from tracekit.model.comparison import Bound, Comparison, Finding, Side
 from tracekit.model.note import Note
 from tracekit.model.option import option_words
+from tracekit.model.waterfall import Basis
 from tracekit.numbers import count, percent
 from tracekit.report.words.common import cause_words
 from tracekit.statements.bounds import IDLE, UNKNOWN_BECAUSE, WORK
@@ -16,19 +15,13 @@ from tracekit.statements.findings.compiling import BrokenGraphs
 from tracekit.statements.findings.times import ColdStart
 from tracekit.statements.notes import gpu, ranks, recordings, speeds, timing, work
 
-if TYPE_CHECKING:
-    from tracekit.model.comparison import Bound, Comparison, Finding, Side
-    from tracekit.model.waterfall import Basis
-
 #: What a side is where no one thing holds it back, and where only the limit of its kernels is not known.
 MIXED, UNKNOWN = "bound by several things", "bottleneck unknown"
 #: What names in a subject are called where there is no room for all of it.
 SHORTER = {"NVIDIA ": "", "bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-
 #: What there is to try: for faster calls, for whatever there is, and for a shorter start.
 FASTER, TRY, SHORTER_START = "To speed up the call", "Try next", "To shorten compiling"
 NOTHING_FASTER = "nothing known"
-
 #: How a start was, before what it costs.
 STARTS = {"compiled_warm_cache": "with a warm cache "}
 
