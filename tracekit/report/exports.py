@@ -50,11 +50,8 @@ def benchmark_json(sides: Iterable[Side]) -> str:
     entries = []
     for side in sides:
         work, extra, form = _work(side), _setting(side), side.form
-        kernels, launches, peak = (
-            side.analysis.kernels,
-            side.analysis.launches,
-            form.peak_memory_bytes if form else None,
-        )
+        kernels, launches = side.analysis.kernels, side.analysis.launches
+        peak = form.peak_memory_bytes if form else None
         times = {"call": side.wall_us, "GPU busy": side.busy_us, "GPU idle": side.unprofiled_idle_us}
         figures = [
             *((name, "ms", us / 1000 if us is not None else None) for name, us in times.items()),

@@ -14,7 +14,7 @@ from tracekit.report.sections.figures import basis_of
 from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
 from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sections.modules import MOST as MOST_PARTS
-from tracekit.report.sections.modules import main_child, main_parts, main_work, part_words
+from tracekit.report.sections.modules import OwnWork, main_child, main_parts, main_work, part_words
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 from tracekit.report.words.common import Sides, both_sides
@@ -112,14 +112,17 @@ def _work(sides: Sides, comparison: Comparison | None) -> Iterator[AccountRow]:
 
 def _modules(comparison: Comparison) -> list[AccountRow]:
     rows = []
-    for number, part in enumerate(main_parts(comparison, MOST_PARTS_OF_RANKS if comparison.job else MOST_PARTS)):
-        # Of what no one submodule does alone: `layers.*, across parts`.
-        name = f"{part.path}, across parts" if part.path and part.what else part.path or part.what
+    for number, (name, part) in enumerate(
+        main_parts(comparison, MOST_PARTS_OF_RANKS if comparison.job else MOST_PARTS)
+    ):
+        if isinstance(part, OwnWork):
+            # Of what no one submodule does alone: `layers.*, across parts`.
+            name = f"{name}, across parts" if name else part.what
         rows.append(AccountRow(name, (part.a_us, part.b_us), part_words(part, comparison.groups)))
         if not number and (child := main_child(part)) is not None:
             # Within the row above it.
-            what = main_work(child, comparison.groups)
-            rows.append(AccountRow(f"of which {child.path}", (child.a_us, child.b_us), what, level=2))
+            what, within = main_work(child, comparison.groups), child.path.removeprefix(f"{part.path}.")
+            rows.append(AccountRow(f"of which {within}", (child.a_us, child.b_us), what, level=2))
     return rows
 
 
