@@ -97,7 +97,8 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
         return said or words.verdict_sentence(comparison), walls if said else "", None
     if verdict.apart is not None and verdict.result == "inconclusive":
         return words.verdict_sentence(comparison), walls, None
-    value, interval = words.as_told(verdict)
+    value, ends = words.as_told(verdict)
+    interval = (ends[0], value, ends[1]) if ends else None
     if verdict.result == "inconclusive":
         # The ratio of noise would contradict the times beside it.
         said = "no verdict" if comparison.compiled_while_timed else "no difference established"
@@ -108,14 +109,10 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
                 said = f"no difference beyond {words.what_counts(verdict)}"
             else:
                 said = f"no difference: within {words.most_apart(verdict.ci95)}{words.where_measured(comparison)}"
-        return said, walls, (interval[0], value, interval[1]) if interval else None
-    ratio = times_within(value, interval)
+        return said, walls, interval
+    ratio = times_within(value, ends)
     beside = b if (a, b) == ("eager", "compiled") else f"B ({b})"
-    said = {
-        "faster": f"{ratio} faster {beside}",
-        "slower": f"{ratio} slower {beside}",
-    }[verdict.result]
-    return f"{said}{words.where_measured(comparison)}", walls, (interval[0], value, interval[1]) if interval else None
+    return f"{ratio} {verdict.result} {beside}{words.where_measured(comparison)}", walls, interval
 
 
 def _spread(comparison: Comparison, interval: tuple[float, float, float] | None) -> str:

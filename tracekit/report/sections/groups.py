@@ -20,6 +20,8 @@ MOST_PLACES = 12
 MOST_MEMBERS = 8
 #: Places of one group whose lines are shown.
 MOST_EXCERPTS = 3
+#: Groups of matmuls that are listed.
+MOST_MATMULS = 8
 
 #: docs/kinds.md has the rules.
 KINDS = {
@@ -224,12 +226,12 @@ def distinct_places(groups: Sequence[KernelGroup]) -> tuple[str, ...]:
     return tuple(told)
 
 
-def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
+def matmul_table(comparison: Comparison) -> Table | None:
     """How fast the matmuls, attention and convolutions that take longest compute; None where no sizes are known."""
     known = [(group, group.rates) for group in comparison.groups if group.rates and group.rates.tflop_per_s is not None]
     known.sort(key=lambda each: -_rated_us(each[0]))
     rows = []
-    for group, rates in known[:limit]:
+    for group, rates in known[:MOST_MATMULS]:
         share = f" ({percent(rates.arithmetic_share)})" if rates.arithmetic_share is not None else ""
         speed = f"{rates.tflop_per_s:,.1f} TFLOP/s{share}"
         giga = None if rates.flops is None else rates.flops / 1e9
@@ -239,7 +241,7 @@ def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
             (group_label(group), group.kind, met, duration(_rated_us(group)), operations, speed, bandwidth(rates))
         )
     figures = ("GPU time", "Operations", "Arithmetic", "Bandwidth")
-    more = len(known) - limit
+    more = len(known) - MOST_MATMULS
     return filled_table(
         f"Roofline: matmuls, attention and convolutions, {shared_scope(comparison)}",
         columns("Kernels", "Change", "Limit", figures=figures),

@@ -42,7 +42,7 @@ class OwnWork(ModuleTime, frozen=True):
     what: str = ""  #: What is done there.
 
 
-def main_parts(comparison: Comparison, most: int = MOST) -> list[tuple[str, ModuleTime]]:
+def main_parts(comparison: Comparison, most: int) -> list[tuple[str, ModuleTime]]:
     """The parts that make most of the change of GPU time, the largest change first, under their paths without what all
     have in common. Nothing where no module is known."""
     root = comparison.modules
