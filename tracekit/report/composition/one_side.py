@@ -72,7 +72,7 @@ def _why(nothing: NothingCompiled) -> Iterator[Line]:
     """The first reason why nothing was compiled with the user's own line, and where others are."""
     for first in nothing.reasons[:1]:
         yield Line(not_compiled.title(first), "bold")
-        yield Line(f"  {clipped(not_compiled.torch_words(first), NOTE)}")
+        yield Line(f"  {clipped(first.reason, NOTE)}")
         yield Line(f"  {clipped_within(not_compiled.place(first), NOTE)}")
         code = not_compiled.code_lines(nothing.source) if nothing.source else filter(None, (first.line,))
         yield from (Line(f"    {clipped(line, NOTE - 2)}", "cyan") for line in code)
@@ -180,7 +180,7 @@ def nothing_section(nothing: NothingCompiled) -> doc.Section:
             not_compiled.place(each),
             clipped(each.function or MISSING, LABEL),
             not_compiled.what(each),
-            not_compiled.torch_words(each),
+            clipped(each.reason, MOST_WORDS),
             clipped(each.explanation or each.hint or MISSING, MOST_WORDS),
         )
         for each in nothing.reasons[:MOST_ROWS]

@@ -93,8 +93,10 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
     verdict, a, b = comparison.verdict, comparison.a.label, comparison.b.label
     walls = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} per call"
     if verdict.speedup is None or verdict.result == "not_timed" or (verdict.basis == "apart" and not verdict.apart):
-        said = words.separate_runs(comparison)
-        return said or words.verdict_sentence(comparison), walls if said else "", None
+        compiled, is_apart = comparison.compiled_while_timed, verdict.basis == "apart" and not verdict.apart
+        if is_apart and not compiled and not words.different_models(comparison):
+            return "no verdict: timed in separate runs", walls, None
+        return words.verdict_sentence(comparison), "", None
     if verdict.apart is not None and verdict.result == "inconclusive":
         return words.verdict_sentence(comparison), walls, None
     value, ends = words.as_told(verdict)

@@ -164,13 +164,6 @@ def _answer(comparison: Comparison) -> str:
     return f"{b} ties with {a}: any difference is within {most_apart(verdict.ci95)}{where}."
 
 
-def separate_runs(comparison: Comparison) -> str:
-    """The answer beside both times, where separate runs give no more; empty elsewhere."""
-    verdict = comparison.verdict
-    silent = verdict.basis != "apart" or verdict.apart is not None or bool(comparison.compiled_while_timed)
-    return "" if silent or different_models(comparison) else "no verdict: timed in separate runs"
-
-
 def is_open(verdict: Verdict) -> bool:
     """Whether nobody can tell: the interval holds 1 and is no tie, or too few rounds are independent."""
     if verdict.result != "inconclusive" or verdict.ci95 is None:
