@@ -24,8 +24,6 @@ from tracekit.report.words import not_compiled as why
 from tracekit.report.words.common import both_sides, with_letters
 from tracekit.wings import load, over_ranks
 
-UNSCALED = "{}: no waterfall: its sides have no common scale."
-
 
 def side_report(single: SingleRun, run: Run | None = None, command: str | None = None) -> doc.Report:
     """One run or trace by itself; `command` is the one that makes the report anew."""
@@ -114,7 +112,8 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         falls=(
             part
             for at, (name, each) in enumerate(named)
-            for part in _falls(each, f"waterfall-{at}", (each.a.label, each.b.label)) or [UNSCALED.format(name)]
+            for part in _falls(each, f"waterfall-{at}", (each.a.label, each.b.label))
+            or [f"{name}: no waterfall: its sides have no common scale."]
         ),
         figures=(
             doc.Part(doc.Beside((figures,), "columns"), doc.TABLES),
