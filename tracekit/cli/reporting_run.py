@@ -14,7 +14,7 @@ from tracekit.errors import TracekitError
 from tracekit.reading.reports import Destination, identity_of_report_on, report_of_run, reports_of
 from tracekit.reading.sides import compare_forms, load_side
 from tracekit.reading.traces import Reading
-from tracekit.report.composition.overview_side import side_overview
+from tracekit.report.composition.one_side import side_overview
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.shell import joined
 from tracekit.statements.noted import AdviceFailed, NoAdvice

@@ -19,7 +19,7 @@ from tracekit.reading import pairs
 from tracekit.reading.reports import command_to_repeat, identity_of_report, identity_of_report_on, identity_of_run
 from tracekit.reading.sides import interrupted_run, of_rank, raise_if_damaged, run_without_compiled
 from tracekit.reading.traces import Reading, parse_steps
-from tracekit.report.composition.interrupted import interrupted_summary
+from tracekit.report.composition.one_side import interrupted_summary
 from tracekit.report.composition.reports import comparison_report, comparisons_report
 from tracekit.report.contract import analysis_json, comparison_json, comparisons_json
 from tracekit.report.terminal import shown
