@@ -38,8 +38,8 @@ def sweep_overview(sweep: Sweep) -> Overview:
         notes=notes[:MOST_NOTES],
         tables=(Table("", heads, tuple(rows), "\n".join(said)),),
         checks=tuple(
-            Check("!!", clipped(f"{counted(works, 'work')}: {why}", FAILURE))
-            for why, works in failed.most_common(MOST_FAILURES)
+            Check("!!", clipped(f"{counted(cells, 'cell')}: {why}", FAILURE))
+            for why, cells in failed.most_common(MOST_FAILURES)
         ),
         hidden=max(len(notes) - MOST_NOTES, 0) + max(len(failed) - MOST_FAILURES, 0),
     )

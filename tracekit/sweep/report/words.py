@@ -243,7 +243,7 @@ def where(sweep: Sweep) -> str:
 
 def progress_sentence(sweep: Sweep) -> str:
     """How much of the sweep is there, and what is not."""
-    kinds = Counter(OUTCOMES[cell.outcome] for cell in sweep.cells if cell.failure is not None)
+    failed = [cell.outcome for cell in sweep.cells if cell.failure is not None]
     eager = sum(cell.cell.form == "eager" for cell in sweep.cells)
     progress = [f"{len(sweep.cells)} done ({eager} eager, {len(sweep.cells) - eager} compiled)"]
     numbers = {len(cell.processes) for cell in sweep.cells}
@@ -260,9 +260,10 @@ def progress_sentence(sweep: Sweep) -> str:
         ]
         named += [f"{sweep.missing - NAMED} more"] if sweep.missing > NAMED else []
         progress.append(f"{sweep.missing} to run ({'; '.join(named)})")
-    if kinds:
-        words = ", ".join(word if len(kinds) == 1 else f"{number} {word}" for word, number in kinds.items())
-        progress.append(f"{kinds.total()} of these failed ({words})")
+    if failed:
+        kinds = Counter(OUTCOMES[outcome] for outcome in failed if outcome != "failed")
+        words = ", ".join(word if number == len(failed) else f"{number} {word}" for word, number in kinds.items())
+        progress.append(f"{len(failed)} of these failed{f' ({words})' if words else ''}")
     return f"Cells: {', '.join(progress)}."
 
 
