@@ -1,4 +1,8 @@
-"""Which way to run a work is best for what, and which ways nothing tells apart?"""
+"""Which way to run a work is best for what, and which ways nothing tells apart?
+
+The largest of many figures is largest by chance too: of eight modes that are equally fast the one that reads best reads
+too high. One more process does not know which was chosen, so that what it says is not too high on average (`confirm`).
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +16,9 @@ from tracekit.comparison.judging.thresholds import (
 )
 from tracekit.comparison.judging.verdict import speedup_of
 from tracekit.model.estimate import Estimate, Order, compare_estimates, exactly
-from tracekit.sweep.figures import Best, Candidate, CellFigures, EagerPool, Goal, Standing
+from tracekit.sweep.cells import CellResult
+from tracekit.sweep.figures import Best, Candidate, CellFigures, Confirmed, EagerPool, Goal, Standing
+from tracekit.sweep.reading.cell_figures import read_cell
 
 #: Between starts, of which each is measured once: another one differs by so much.
 LEAST_OF_STARTS = 0.1
@@ -59,8 +65,7 @@ def _latencies(eager: EagerPool | None, timed: Sequence[CellFigures], command: s
         # Calls that compiled say nothing of calls that do not.
         if verdict and (speedup := speedup_of(verdict)) and not cell.during_timing:
             standing = BY_RESULT.get(cell.result, "undecided")
-            candidate = _candidate(cell, 1 / speedup.value, standing)
-            candidate = replace(candidate, ci95=(1 / speedup.high, 1 / speedup.low))
+            candidate = replace(_candidate(cell, 1 / speedup.value, standing), ci95=(1 / speedup.high, 1 / speedup.low))
             yield Contender(candidate, max(verdict.noise_floor or 0.0, verdict.least_change or 0.0))
 
 
@@ -139,3 +144,28 @@ def _ties(best: Contender, other: Contender, least: float) -> bool:
     if one.lowest is not None and two.lowest is not None:
         pairs.append((exactly(one.lowest), exactly(two.lowest)))
     return any(compare_estimates(theirs, ours, needed) != "larger" for ours, theirs in pairs)
+
+
+def confirm(best: Best, again: Sequence[CellResult]) -> Best:
+    """With what the last such process of the first says, where there is one."""
+    key = best.to_confirm
+    last = max((each for each in again if each.cell.key == key), key=lambda each: each.started, default=None)
+    if key is None or last is None:
+        return best
+    cell = read_cell((last,), 1)
+    verdict, second = cell.verdict, best.candidates[1]
+    speedup = verdict.speedup if verdict else None
+    compared = speedup is not None and best.clear and second.key is not None and second.against_eager == "better"
+    confirmed = Confirmed(
+        outcome=last.outcome,
+        failure=last.failure,
+        started=last.started,
+        speedup=speedup,
+        ci95=verdict.ci95 if verdict else None,
+        next_process95=verdict.next_process95 if verdict else None,
+        eager_us=cell.eager.median_us if cell.eager else None,
+        compiled_us=cell.compiled.median_us if cell.compiled else None,
+        beats_eager=verdict.result == "faster" if verdict else None,
+        beats_next=1 / speedup < second.value if compared and speedup else None,
+    )
+    return replace(best, confirmed=confirmed)

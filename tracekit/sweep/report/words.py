@@ -7,8 +7,8 @@ from tracekit.model.note import Note
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times, times_within
 from tracekit.report.words.common import ratio_span
 from tracekit.sweep.figures import Best, Candidate, CellFigures, Goal, Sweep, Work
+from tracekit.sweep.notes import EagerProcessSpread
 from tracekit.sweep.report.labels import Labels, label
-from tracekit.sweep.statements.notes import EagerProcessSpread
 
 #: What became of a cell that has no times.
 OUTCOMES = {

@@ -1,1 +1,0 @@
-"""What is said of a sweep: a class a code."""
