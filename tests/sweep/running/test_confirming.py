@@ -14,9 +14,8 @@ from tracekit.model.progress import Silent
 from tracekit.sweep.cells import CONFIRMING, Cell, CellAnswer, CellFailure, CellResult
 from tracekit.sweep.running import sweeping
 from tracekit.sweep.running.cluster import run_cells_on
-from tracekit.sweep.running.confirming import find_unconfirmed
 from tracekit.sweep.running.folder import SweepFolder
-from tracekit.sweep.running.sweeping import SweepPlan, ToDo, run_cells
+from tracekit.sweep.running.sweeping import SweepPlan, ToDo, find_unconfirmed, run_cells
 
 MODES = ("default", "reduce-overhead", "max-autotune")
 CELLS = (eager_cell(), *(compiled_cell(mode=mode) for mode in MODES))

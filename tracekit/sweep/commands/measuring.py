@@ -33,12 +33,19 @@ from tracekit.sweep.commands.showing import (
 from tracekit.sweep.reading.cell_figures import read_cell
 from tracekit.sweep.report.words import OUTCOMES, milliseconds, seconds, speedup
 from tracekit.sweep.running.cluster import Reserved, reserve_gpus, run_cells_on
-from tracekit.sweep.running.confirming import find_unconfirmed
 from tracekit.sweep.running.folder import cells_of_other_versions, unreadable_cells
 from tracekit.sweep.running.fork_server import ForkServer, shared_modules
-from tracekit.sweep.running.progress_words import cell_words
 from tracekit.sweep.running.requirements import check_first
-from tracekit.sweep.running.sweeping import SweepPlan, ToDo, find_left, processes_of, run_cells, seconds_left
+from tracekit.sweep.running.sweeping import (
+    SweepPlan,
+    ToDo,
+    cell_words,
+    find_left,
+    find_unconfirmed,
+    processes_of,
+    run_cells,
+    seconds_left,
+)
 from tracekit.workloads.registry import find
 
 if TYPE_CHECKING:
