@@ -26,7 +26,7 @@ from tracekit.sweep.reading.works import read_sweep
 from tracekit.sweep.report import tables
 from tracekit.sweep.report.labels import label
 from tracekit.sweep.report.matrices import eager_table, heat_map, matrices
-from tracekit.sweep.report.overview import sweep_overview
+from tracekit.sweep.report.sections import sweep_overview
 from tracekit.sweep.report.words import MOST_WORKS, best_words, headline, progress_sentence
 from tracekit.sweep.suites import VISION
 

@@ -37,7 +37,7 @@ def fill(folder: SweepFolder, *speedups: float, plan: SweepPlan = PLAN) -> None:
 
 
 def run(folder: SweepFolder, plan: SweepPlan = PLAN) -> list[tuple[ToDo, CellResult | None]]:
-    return list(run_cells(plan, find_unconfirmed(plan, folder), folder, lambda: nullcontext(Silent())))
+    return list(run_cells(None, plan, find_unconfirmed(plan, folder), folder, lambda: nullcontext(Silent())))
 
 
 def keys(folder: SweepFolder, plan: SweepPlan = PLAN) -> list[tuple[str, str]]:

@@ -54,7 +54,7 @@ def run(
     plan: SweepPlan, folder: SweepFolder, left: tuple[ToDo, ...] | None = None, server: ForkServer | None = None
 ) -> list[tuple[ToDo, CellResult | None]]:
     left = find_left(plan, folder) if left is None else left
-    return list(run_cells(plan, left, folder, lambda: nullcontext(Silent()), server))
+    return list(run_cells(server, plan, left, folder, lambda: nullcontext(Silent())))
 
 
 def test_a_cell_of_several_ranks_is_timed_by_the_wing_that_runs_them_and_a_rank_that_fails_is_its_failure(

@@ -19,8 +19,7 @@ from tracekit.shell import joined, retyped, split, split_variables, with_variabl
 from tracekit.sweep.cells import Asked, CellResult
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.reading.works import read_sweep
-from tracekit.sweep.report.overview import sweep_overview
-from tracekit.sweep.report.sections import sweep_report
+from tracekit.sweep.report.sections import sweep_overview, sweep_report
 from tracekit.sweep.report.words import spread_notes
 from tracekit.sweep.running.folder import SweepFolder, changed_sources, find_doubts, is_outdated, is_sweep
 from tracekit.sweep.suites import find_suite

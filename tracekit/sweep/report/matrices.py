@@ -43,7 +43,6 @@ MOST_PERCENT = 55
 #: A change that a verdict calls one is to be seen, however small.
 LEAST_PERCENT = 18
 
-
 KEY = (
     ("gain", "slightly faster", LEAST_PERCENT),
     ("gain", f"{FULL:.0f}x faster or more", MOST_PERCENT),

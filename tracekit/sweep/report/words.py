@@ -31,7 +31,6 @@ NAMED = 3
 #: A larger figure needs no third decimal.
 LARGE_MS = 1000.0
 
-
 #: Stands after a speed-up that may be chance.
 CHANCE_MARK = "~"
 CHANCE_NOTE = f"{CHANCE_MARK}: not beyond chance (5 %, Holm over all modes): another process may find no difference."

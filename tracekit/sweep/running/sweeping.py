@@ -132,7 +132,7 @@ def find_unconfirmed(plan: SweepPlan, folder: SweepFolder) -> tuple[ToDo, ...]:
 
 
 def run_cells(
-    plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown, server: ForkServer | None = None
+    server: ForkServer | None, plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown
 ) -> Iterator[tuple[ToDo, CellResult | None]]:
     """Runs each cell and saves it; gives it back with its result, None where another process has it. Without a
     fork server processes are fresh ones."""
