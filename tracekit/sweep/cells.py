@@ -41,7 +41,6 @@ class Suite(Struct, frozen=True):
     those were measured."""
 
     name: str
-    title: str
     workloads: tuple[str, ...]
     modes: tuple[str, ...]
     batch_sizes: tuple[int, ...]
@@ -64,11 +63,6 @@ class Cell(Struct, frozen=True):
     work: Text  #: What its eager form does: cells that differ only in how they compile share it.
     form: FormName  #: `compiled`: the eager form is timed too, in alternation. `eager`: that form alone.
     request: Request
-
-    @property
-    def forms(self) -> tuple[FormName, ...]:
-        """What its process times."""
-        return ("eager",) if self.form == "eager" else ("eager", "compiled")
 
 
 class CheckJob(Struct, frozen=True):

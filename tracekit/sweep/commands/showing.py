@@ -66,9 +66,9 @@ def identity_of_sweep(asked: Asked | None, results: Iterable[CellResult]) -> str
     return identity_of_report("sweep", sorted(digest([each.cell.key, each.started]) for each in results))
 
 
-def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:
-    """What the folder's cells say, and with which doubts; `suite` and errors as of `show_sweep`."""
-    return _figures(*_read(path), calls, suite)
+def load_sweep(path: Path, calls: int) -> Sweep:
+    """What the folder's cells say, and with which doubts; errors as of `show_sweep`."""
+    return _figures(*_read(path), calls, None)
 
 
 def _read(path: Path) -> tuple[SweepFolder, Asked | None, tuple[CellResult, ...]]:

@@ -1,12 +1,11 @@
 """A sweep's other tables: what is best, what failed, and each cell by itself."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 from tracekit.model.note import note_sentences
 from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.document import Name, Table, columns
-from tracekit.sweep.figures import Conditions, Sweep
+from tracekit.sweep.figures import Sweep
 from tracekit.sweep.report import words as sweeping
 from tracekit.sweep.report.labels import label, named_cells
 
@@ -135,7 +134,12 @@ def process_table(sweep: Sweep) -> Table | None:
 
 def conditions_table(sweep: Sweep) -> Table | None:
     """The machine while each cell was timed, or each of its processes."""
-    rows, timed = [], list(_timed(sweep))
+    rows, timed = [], []
+    for work, way, cell in named_cells(sweep):
+        for each in cell.processes:
+            if each.failure is None:
+                named = f"{way}, process {each.process}" if sweep.has_processes else way
+                timed.append((work, named, each.conditions))
     # One host's name is no news.
     several_hosts = len({seen.host for _, _, seen in timed} - {None}) > 1
     for work, way, seen in timed:
@@ -160,14 +164,6 @@ def conditions_table(sweep: Sweep) -> Table | None:
     kept = tuple(every[at] for at in told)
     with_load = any(each.label == HOST_LOAD for each in kept)
     return Table(caption, kept, tuple(tuple(row[at] for at in told) for row in rows), note if with_load else "")
-
-
-def _timed(sweep: Sweep) -> Iterator[tuple[str, str, Conditions]]:
-    """What has times: each cell, or each of its processes, by the names of its work and its way of compiling."""
-    for work, way, cell in named_cells(sweep):
-        for each in cell.processes:
-            if each.failure is None:
-                yield work, f"{way}, process {each.process}" if sweep.has_processes else way, each.conditions
 
 
 def building_table(sweep: Sweep) -> Table | None:

@@ -2,22 +2,18 @@
 
 import math
 from collections import Counter
+from typing import get_args
 
 from tracekit.model.note import Note
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times, times_within
 from tracekit.report.words.common import ratio_span
+from tracekit.sweep.cells import CellOutcome
 from tracekit.sweep.figures import Best, Candidate, CellFigures, Goal, Sweep, Work
 from tracekit.sweep.notes import EagerProcessSpread
 from tracekit.sweep.report.labels import Labels, label
 
 #: What became of a cell that has no times.
-OUTCOMES = {
-    "done": "done",
-    "out_of_memory": "out of memory",
-    "timed_out": "timed out",
-    "killed": "killed",
-    "failed": "failed",
-}
+OUTCOMES: dict[CellOutcome, str] = {outcome: outcome.replace("_", " ") for outcome in get_args(CellOutcome)}
 #: The table of verdicts, with their noise floors.
 ALL_CELLS = "All cells"
 #: Where warnings of single cells stand.

@@ -23,6 +23,7 @@ from tracekit.measure.processes import Ended, caches_in, run_module
 from tracekit.model.bounded import Calls, Patience, Whole
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.progress import Progress
+from tracekit.model.run import FormName
 from tracekit.numbers import counted
 from tracekit.report.words.progress import exit_words
 from tracekit.sweep.cells import CONFIRMING, Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult, Processes
@@ -161,7 +162,8 @@ def run_cell(
     cell = measured_as(plan, each.cell)
     drawn = f"{plan.seed} {cell.key}" if each.process == 1 else f"{plan.seed} {cell.key} {each.process}"
     order = random.Random(drawn).randrange(2**31)
-    job = CellJob(cell.request, cell.forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
+    forms: tuple[FormName, ...] = ("eager",) if cell.form == "eager" else ("eager", "compiled")
+    job = CellJob(cell.request, forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
     load, _, _ = os.getloadavg()
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
     limit = plan.cell_timeout_seconds
