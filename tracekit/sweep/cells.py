@@ -5,16 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from tracekit.model.bounded import (
-    Amount,
-    Count,
-    FileName,
-    Many,
-    Seconds,
-    Text,
-    Whole,
-    refuse_no_moment,
-)
+from tracekit.model.bounded import Amount, Count, FileName, Many, Seconds, Text, Whole, refuse_no_moment
 from tracekit.model.cell import CellRun
 from tracekit.model.option import MOST_PROCESSES
 from tracekit.model.run import FormName

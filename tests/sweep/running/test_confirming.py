@@ -1,8 +1,6 @@
 """Which best modes are measured again, and when; cells are run by stand-ins."""
 
-import tempfile
 from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -22,12 +20,7 @@ CELLS = (eager_cell(), *(compiled_cell(mode=mode) for mode in MODES))
 PLAN = SweepPlan(CELLS, 0, 40, TimingPlan())
 
 
-@pytest.fixture(autouse=True)
-def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Children:
-    fake = Children()
-    monkeypatch.setattr(sweeping, "run_module", fake)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return fake
+pytestmark = pytest.mark.usefixtures("children")
 
 
 def fill(folder: SweepFolder, *speedups: float, plan: SweepPlan = PLAN) -> None:

@@ -37,17 +37,7 @@ def make_plan(*cells: Cell, **changes: Any) -> SweepPlan:
     return replace(SweepPlan(cells or CELLS, 0, 40, TimingPlan()), **changes)
 
 
-@pytest.fixture(autouse=True)
-def children(monkeypatch: pytest.MonkeyPatch) -> Children:
-    fake = Children()
-    monkeypatch.setattr(sweeping, "run_module", fake)
-    return fake
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("children")
 
 
 def run(
@@ -299,14 +289,6 @@ def test_a_file_that_cannot_be_read_is_as_good_as_none(content: bytes, folder: S
     assert folder.unreadable == {}
 
 
-def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("precious")
-    with pytest.raises(TracekitError, match="not a sweep"):
-        SweepFolder(tmp_path).check()
-    with pytest.raises(TracekitError, match="is a file"):
-        SweepFolder(tmp_path / "mine.txt").check()
-
-
 def test_what_is_left_is_estimated_from_cells_alike() -> None:
     left = tuple(ToDo(cell, number, None) for number, cell in enumerate(CELLS, 1))
     assert seconds_left(left, ()) is None
@@ -359,8 +341,9 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(folder: SweepFolder, childr
     assert len(folder.load_all()) == 4
 
 
-def test_what_somebody_still_writes_there_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_somebody_still_writes_there_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.rmdir
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def busy(path: Any, **more: Any) -> None:
         if str(path).endswith("inductor"):

@@ -113,13 +113,8 @@ def _run_and_say(planned: Planned, console: Console, engine: str, on: Reserved, 
         processes=plan.processes,
     )
     keys = {cell.key for cell in plan.cells}
-    folder.ask(
-        planned.suite,
-        planned.every,
-        call,
-        keys if plan.again else (),
-        dict.fromkeys(keys, plan.processes) if plan.processes else None,
-    )
+    processes = dict.fromkeys(keys, plan.processes) if plan.processes else {}
+    folder.ask(planned.suite, planned.every, call, keys if plan.again else (), processes)
     if why := folder.unlocked():
         say(console, f"{folder.path} does not support file locks ({why}): run one sweep at a time in it")
     left = find_left(plan, folder)

@@ -9,11 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.comparison.judging.thresholds import (
-    ENOUGH_PROCESSES,
-    LEAST_IN_ONE_PROCESS,
-    LEAST_IN_SEVERAL,
-)
+from tracekit.comparison.judging.thresholds import ENOUGH_PROCESSES, LEAST_IN_ONE_PROCESS, LEAST_IN_SEVERAL
 from tracekit.comparison.judging.verdict import speedup_of
 from tracekit.model.estimate import Estimate, Order, compare_estimates, exactly
 from tracekit.sweep.cells import CellResult
