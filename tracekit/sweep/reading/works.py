@@ -61,7 +61,7 @@ def read_sweep(
         published=beside,
         published_source=suite.source if suite and beside else "",
         differences=tuple(find_differences_from_published(works, results)) if beside else (),
-        notes=(*_find_not_pooled(results), *_find_notes(results, works, groups)),
+        notes=tuple(_find_notes(results, works, groups)),
         left=left,
         processes_missing=sum(
             (key, process) not in there for key in keys for process in range(1, processes.get(key, 1) + 1)
@@ -195,6 +195,11 @@ def _find_notes(
 ) -> Iterator[Note]:
     """What keeps cells from being compared; where machines of one work differ, one cell has several files, cells ran
     beside each other, or were throttled."""
+    by_key = _grouped(results, lambda each: each.cell.key).values()
+    if apart := _find_apart(results):
+        differences = [_difference(what, values) for what, values in apart.items()]
+        unlike = sum(bool(_find_apart(each)) for each in by_key)
+        yield statements.ProcessesNotPooled(cells=unlike, of_cells=len(by_key), differences=differences)
     ran = [result.run for result in results if result.run]
     # Where a number of calls was asked for, nothing else counts.
     rules = [
@@ -217,8 +222,8 @@ def _find_notes(
             if number > 1:
                 yield statements.SameCellInFiles(key=key, files=number)
     yield from find_side_by_side(results)
-    cells = _grouped((result for result in results if result.host), lambda each: each.cell.key).values()
-    hosts = [(len({each.process for each in cell}), len({each.host for each in cell})) for cell in cells]
+    on_hosts = ([each for each in cell if each.host] for cell in by_key)
+    hosts = [(len({each.process for each in cell}), len({each.host for each in cell})) for cell in on_hosts]
     # Where all are of one host nobody spread them.
     if shared := sum(processes > number > 1 for processes, number in hosts):
         of_cells = sum(processes > 1 for processes, _ in hosts)
@@ -226,15 +231,6 @@ def _find_notes(
     timed = [cell for work in works for cell in work.cells if cell.failure is None]
     if held := sum(any(each.conditions.limits for each in cell.processes) for cell in timed):
         yield statements.CellsThrottled(cells=held, of_cells=len(timed))
-
-
-def _find_not_pooled(results: Sequence[CellResult]) -> Iterator[Note]:
-    """A note where processes of cells ran on machines that are not alike, with what those differ in."""
-    cells = _grouped(results, lambda each: each.cell.key).values()
-    if apart := _find_apart(results):
-        differences = [_difference(what, values) for what, values in apart.items()]
-        unlike = sum(bool(_find_apart(each)) for each in cells)
-        yield statements.ProcessesNotPooled(cells=unlike, of_cells=len(cells), differences=differences)
 
 
 def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:

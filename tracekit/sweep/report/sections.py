@@ -18,6 +18,8 @@ from tracekit.sweep.report.matrices import eager_table, heat_map, matrices
 
 #: Works and failures that find room, and characters of a work's name and of a failure.
 MOST_WORKS, MOST_FAILURES, NAME, FAILURE = 14, 3, 34, 90
+#: Where warnings of single cells stand.
+NOTES = "Notes on single cells"
 TONES = {"faster": "green", "slower": "red", "inconclusive": "yellow"}
 #: How a sweep's figures came about; docs/sweep.md says more.
 SWEEP = {
@@ -68,13 +70,16 @@ def sweep_overview(sweep: Sweep) -> doc.Overview:
         name = f"  {clipped_within(labels.of(work), NAME)}"
         rows.append((name, eager, *(_speedup(by_way.get(way)) for way in ways)))
     left = len(sweep.works) - len(rows)
+    # They are folded away, and figures may rest on them.
+    noted = sum(bool(cell.notes) for cell in sweep.cells)
+    of_cells = f" {counted(noted, 'cell')} {'has' if noted == 1 else 'have'} notes ({NOTES})." if noted else ""
     margins = sweeping.MARGIN_NOTE if any(map(sweeping.margin, sweep.cells)) else ""
     said = filter(None, (f"and {left} more" if left else "", sweeping.chance_note(sweep), margins))
     heads = (doc.Column("Speed-up over eager", numeric=False), doc.Column("eager ms"), *map(doc.Column, ways))
     return doc.Overview(
         subject=" · ".join(labels.common),
         headline=sweeping.headline(sweep),
-        evidence=f"{sweeping.progress_sentence(sweep)} {sweeping.noted_sentence(sweep)}".strip(),
+        evidence=f"{sweeping.progress_sentence(sweep)}{of_cells}",
         notes=notes[:MOST_NOTES],
         tables=(doc.Table("", heads, tuple(rows), "\n".join(said)),),
         checks=tuple(
@@ -98,7 +103,9 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
     """A sweep; `command` is what measures it and what goes on with it, a line each."""
     figures, many = matrices(sweep), len(sweep.works) > sweeping.MOST_WORKS
     best, commands = tables.best_table(sweep), tables.command_table(sweep)
-    notes, method = tables.cell_notes(sweep), SWEEP | (REPEATED if sweep.has_processes else {})
+    method = SWEEP | (REPEATED if sweep.has_processes else {})
+    noted = [(f"{work}, {way}", cell.notes) for work, way, cell in named_cells(sweep) if cell.notes]
+    notes = tuple(f"{name}: {' '.join(note_sentences(each))}" for name, each in noted)
     sections = (
         doc.section("speed-up", "Speed-up", doc.Part(heat_map(sweep), doc.FIRST)),
         doc.section(
@@ -146,7 +153,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             _if_folded(tables.process_table(sweep), doc.LAST, True, "Processes and where they ran"),
             _if_folded(tables.conditions_table(sweep), doc.LAST, True, "GPU and host during timing"),
             _if_folded(tables.building_table(sweep), doc.LAST, True, "What was built"),
-            doc.Fold(sweeping.NOTES, (doc.Bullets("", notes),)) if notes else None,
+            doc.Fold(NOTES, (doc.Bullets("", notes),)) if notes else None,
         ),
         # How it was measured finds room before figures do.
         shared.folded(

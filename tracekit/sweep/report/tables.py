@@ -31,9 +31,11 @@ def best_table(sweep: Sweep) -> Table | None:
     for work in sweep.works:
         found = {}
         for best in work.best:
-            behind = sweeping.next_words(best, labels, work)
             words = sweeping.best_words(best, labels, work)
-            found[best.goal, best.calls] = words if behind == MISSING else f"{words}; then {behind}"
+            # The first that is clearly behind.
+            behind = next((each for at, each in enumerate(best.candidates) if at not in best.tied), None)
+            more = f"; then {sweeping.candidate_words(behind, best, labels, work)}" if behind else ""
+            found[best.goal, best.calls] = f"{words}{more}"
         if found:
             rows.append((labels.of(work), *(found.get(each, MISSING) for each in goals)))
     heads = columns("Workload", *(sweeping.goal_words(*each) for each in goals))
@@ -216,13 +218,6 @@ def _mean_and_median(mean_ms: float | None, median_ms: float | None) -> str:
     if mean_ms is None or median_ms is None:
         return MISSING
     return f"{sweeping.milliseconds(mean_ms * 1e3)} (median {sweeping.milliseconds(median_ms * 1e3)})"
-
-
-def cell_notes(sweep: Sweep) -> tuple[str, ...]:
-    """What must be known of single cells, after their names."""
-    return tuple(
-        f"{work}, {way}: {' '.join(note_sentences(cell.notes))}" for work, way, cell in named_cells(sweep) if cell.notes
-    )
 
 
 def last_words(sweep: Sweep) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -16,8 +16,6 @@ from tracekit.sweep.report.labels import Labels, label
 OUTCOMES: dict[CellOutcome, str] = {outcome: outcome.replace("_", " ") for outcome in get_args(CellOutcome)}
 #: The table of verdicts, with their noise floors.
 ALL_CELLS = "All cells"
-#: Where warnings of single cells stand.
-NOTES = "Notes on single cells"
 #: A cell that was asked for and is not there yet.
 TO_RUN = "to run"
 #: Of more works than this, tables with several rows for each are folded, or shortened.
@@ -200,12 +198,6 @@ def best_words(best: Best, labels: Labels, work: Work) -> str:
     return f"tie{why}: {'; '.join(words)}"
 
 
-def next_words(best: Best, labels: Labels, work: Work) -> str:
-    """The first that is clearly behind."""
-    behind = next((each for at, each in enumerate(best.candidates) if at not in best.tied), None)
-    return candidate_words(behind, best, labels, work) if behind else MISSING
-
-
 def headline(sweep: Sweep) -> str:
     """The sweep in a sentence."""
     found = Counter(cell.result for cell in sweep.cells if cell.result)
@@ -260,12 +252,6 @@ def progress_sentence(sweep: Sweep) -> str:
         words = ", ".join(word if number == len(failed) else f"{number} {word}" for word, number in kinds.items())
         progress.append(f"{len(failed)} of these failed{f' ({words})' if words else ''}")
     return f"Cells: {', '.join(progress)}."
-
-
-def noted_sentence(sweep: Sweep) -> str:
-    """That there are notes: they are folded away, and figures may rest on them. Empty where there are none."""
-    noted = sum(bool(cell.notes) for cell in sweep.cells)
-    return f"{counted(noted, 'cell')} {'has' if noted == 1 else 'have'} notes ({NOTES})." if noted else ""
 
 
 def chance_note(sweep: Sweep) -> str:
