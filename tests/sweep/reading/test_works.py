@@ -18,12 +18,12 @@ from tests.sweep.sweeps import (
 
 from tracekit.model.note import Note
 from tracekit.report.contract import json_text
-from tracekit.sweep import notes as statements
 from tracekit.sweep.cells import CellFailure, CellResult
 from tracekit.sweep.figures import Best, Goal, PublishedBeside, Sweep
 from tracekit.sweep.reading.best import find_best
 from tracekit.sweep.reading.works import find_side_by_side, read_sweep
 from tracekit.sweep.report.labels import label
+from tracekit.sweep.statements import notes as statements
 from tracekit.sweep.suites import VISION
 
 from ...report.test_schemas import faults

@@ -21,13 +21,13 @@ from tracekit.report.contract import json_text
 from tracekit.report.document import Name
 from tracekit.sweep.cells import Asked, CellResult
 from tracekit.sweep.figures import Sweep
-from tracekit.sweep.notes import CacheNotEmpty
 from tracekit.sweep.reading.works import read_sweep
 from tracekit.sweep.report import tables
 from tracekit.sweep.report.labels import label
 from tracekit.sweep.report.matrices import eager_table, heat_map, matrices
 from tracekit.sweep.report.sections import sweep_overview
 from tracekit.sweep.report.words import MOST_WORKS, best_words, headline, progress_sentence
+from tracekit.sweep.statements.notes import CacheNotEmpty
 from tracekit.sweep.suites import VISION
 
 from ...report.test_page_in_browser import violations, was_quiet

@@ -22,10 +22,10 @@ from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.model.workload import Request
 from tracekit.shell import joined
 from tracekit.statistics.steady import mean_ratio
-from tracekit.sweep import notes as statements
 from tracekit.sweep.cells import CellResult
 from tracekit.sweep.figures import CallFigures, CellFigures, Conditions, ProcessFigures
 from tracekit.sweep.reading.calls import pool_calls, read_calls, until_done_us
+from tracekit.sweep.statements import notes as statements
 
 #: Of a request, what is no option of its own name, or says how it was timed.
 NOT_OPTIONS = ("workload", "options", "seed", "iterations")

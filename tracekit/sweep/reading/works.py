@@ -10,7 +10,6 @@ from tracekit.model.cell import CellRun
 from tracekit.model.note import Note
 from tracekit.model.run import Environment
 from tracekit.shell import variable_words
-from tracekit.sweep import notes as statements
 from tracekit.sweep.cells import Asked, CellResult, Suite
 from tracekit.sweep.figures import Sweep, Work
 from tracekit.sweep.reading.best import confirm, find_best
@@ -18,6 +17,7 @@ from tracekit.sweep.reading.calls import pool_eager
 from tracekit.sweep.reading.cell_figures import command_of, read_cell
 from tracekit.sweep.reading.chances import judge_together
 from tracekit.sweep.reading.published import find_differences_from_published, set_beside_published
+from tracekit.sweep.statements import notes as statements
 
 #: Packages whose version decides which kernels run and how long the host takes to start them.
 PACKAGES = ("torch", "triton", "transformers", "diffusers")

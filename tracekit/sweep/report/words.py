@@ -9,8 +9,8 @@ from tracekit.numbers import MISSING, calls_span, count, counted, duration, perc
 from tracekit.report.words.common import ratio_span
 from tracekit.sweep.cells import CellOutcome
 from tracekit.sweep.figures import Best, Candidate, CellFigures, Goal, Sweep, Work
-from tracekit.sweep.notes import EagerProcessSpread
 from tracekit.sweep.report.labels import Labels, label
+from tracekit.sweep.statements.notes import EagerProcessSpread
 
 #: What became of a cell that has no times.
 OUTCOMES: dict[CellOutcome, str] = {outcome: outcome.replace("_", " ") for outcome in get_args(CellOutcome)}

@@ -26,8 +26,8 @@ from tracekit.errors import TracekitError
 from tracekit.files import read_bounded, write_replaced
 from tracekit.model.note import Note
 from tracekit.shell import quoted
-from tracekit.sweep import notes as statements
 from tracekit.sweep.cells import CONFIRMING, Asked, AskedCall, Cell, CellResult
+from tracekit.sweep.statements import notes as statements
 from tracekit.wire import decode, encode
 from tracekit.workloads.sources import find_changed
 

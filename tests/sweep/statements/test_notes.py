@@ -3,7 +3,7 @@
 from syrupy.assertion import SnapshotAssertion
 
 from tracekit.model.note import Note
-from tracekit.sweep import notes
+from tracekit.sweep.statements import notes
 
 DRIVERS = ["driver: 580.1, 590.1"]
 EVERY = (

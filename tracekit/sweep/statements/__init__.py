@@ -1,0 +1,1 @@
+"""What is said of a sweep: a class a code."""
