@@ -212,6 +212,14 @@ def test_bars_of_causes_end_in_their_ranges() -> None:
     assert exact is not None and all(bar.reach is None for bar in exact.bars)
 
 
+def test_bars_of_two_lengths_have_two_labels() -> None:
+    comparison = compared({"python": (1.6, 1.0), "op_dispatch": (2.4, 1.0)}, {"python": (1.6, 1.0)})
+    chart = cause_chart(with_letters(comparison.a, comparison.b))
+    assert chart is not None
+    texts = {row.label: [bar.text for bar in row.bars] for row in chart.rows}
+    assert (texts["Python"], texts["operator dispatch"][0]) == (["1.6", "1.6"], "2.4")
+
+
 def test_the_waterfall_says_what_the_residual_holds_of_each_side() -> None:
     note = waterfall_note(compared(A, B))
     assert "scaled alike" not in note and "Causes do not explain 1.62 ms of A's and −526.5 µs of B's idle time" in note

@@ -1,6 +1,7 @@
 """What charts show, those of the page and those of `figures()` alone. Every value is in a table too."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_lowercase
 from types import MappingProxyType
@@ -187,6 +188,11 @@ def phase_chart(sides: Sides) -> Chart | None:
     return _grouped("compile-phases", "Time of compiling by phase in seconds", values, those, "s") if values else None
 
 
+def _within(figure: float, reach: tuple[float, float], more: int = 0) -> str:
+    """With the digits that its range supports, and so many more, three at most."""
+    return f"{figure:,.{min(decimals_within((reach[1] - reach[0]) / 2, 3) + more, 3)}f}"
+
+
 def _grouped(
     id_: str,
     title: str,
@@ -199,14 +205,18 @@ def _grouped(
     # Which of several sides a lone one is. No two of 18 look alike.
     looks = [ascii_lowercase.index((letter or "b").lower()) for letter, _ in sides]
     names = [side_name(letter, side) if letter else "" for letter, side in sides]
+    spread = {label: reaches.get(label, [None] * len(sides)) for label in values}
+    ranged = [(us, reach) for label in values for us, reach in zip(values[label], spread[label], strict=True) if reach]
+    alike = Counter(_within(figure, reach) for figure, reach in dict(ranged).items())
     rows = []
     for label, figures in values.items():
         bars = []
-        for figure, look, name, reach in zip(
-            figures, looks, names, reaches.get(label, [None] * len(sides)), strict=True
-        ):
-            decimals = decimals_within((reach[1] - reach[0]) / 2, 3) if reach else 3
-            text = count(figure) if unit == "kernels" else f"{figure:,.{decimals}f}"
+        for figure, look, name, reach in zip(figures, looks, names, spread[label], strict=True):
+            text = count(figure) if unit == "kernels" else f"{figure:,.3f}"
+            if reach:
+                text = _within(figure, reach)
+                # Bars of two lengths go by two figures.
+                text = _within(figure, reach, more=1) if alike[text] > 1 else text
             words = f"{', '.join(filter(None, (label, name)))}: {text} {unit}"
             hue = f"side-{HUES[look % len(HUES)]}"
             bars.append(DrawnBar(0.0, figure, hue, words, text, name, hatched=look >= len(HUES), reach=reach))
