@@ -9,7 +9,7 @@ from tests.ranks.jobs import make_digest, simulate
 from tracekit.model.picture import Panel, Picture
 from tracekit.ranks.drawing import arrival, draw_ranks, release
 from tracekit.ranks.joining import join_ranks, match_ranks
-from tracekit.tracefile.slimming import MOST_BYTES, estimate_bytes, slimmed
+from tracekit.tracefile.perfetto import MOST_BYTES, estimate_bytes, slimmed
 
 
 def slices(panel: Panel, track: str) -> list[tuple[str, float, float]]:
