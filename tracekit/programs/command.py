@@ -13,7 +13,8 @@ from tracekit import store
 from tracekit.cli.options import WIDE_HELP, OutputPath
 from tracekit.cli.output import check_output_path, measuring_command_line
 from tracekit.errors import TracekitError
-from tracekit.programs.plan import ProgramPlan
+from tracekit.measure.plan import rank_here
+from tracekit.programs.plan import ProgramPlan, parse_step
 
 HOST = "tracekit.programs.host"
 
@@ -71,10 +72,12 @@ def run(
     check_output_path("--json", json_path)
     if not is_module and not Path(script).is_file():
         raise TracekitError(f"{script} does not exist; pass a Python file, or -m MODULE")
+    parse_step(step)
     folder = (out or Path("traces") / _name_of(script, is_module=is_module)).absolute()
-    with store.begun(folder, force=force):
-        # Only asked whether it may be written: the program's process does it.
-        pass
+    if not rank_here():
+        # Asked here, before anything is run; the program's process does it.
+        with store.begun(folder, force=force):
+            pass
     report = ["--json", json_path] if json_path else []
     report += ["-v"] if verbose else ["-q"] if quiet else []
     plan = ProgramPlan(

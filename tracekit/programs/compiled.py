@@ -90,7 +90,8 @@ class Watch:
             name=type(module).__name__ if module is not None else str(getattr(model, "__qualname__", model))[:200],
             place=place,
             mode=mode,
-            by_library=by_library,
+            # A model is the program's, whoever compiles it for it.
+            by_library=by_library and module is None,
             parameters=sum(each.numel() for each in module.parameters()) if module is not None else 0,
             of_torch=in_place and module is not None and is_of_torch(module),
             module=module,

@@ -15,8 +15,10 @@ import msgspec
 
 from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.measure.plan import rank_here
 from tracekit.programs.hosting import run_program, say, show_error, when_imported
-from tracekit.programs.plan import ProgramPlan
+from tracekit.programs.plan import ProgramPlan, parse_step
+from tracekit.shell import joined
 
 if TYPE_CHECKING:
     from tracekit.model.timing import StoppingRule
@@ -35,6 +37,8 @@ class Host:
     def __init__(self, plan: ProgramPlan) -> None:
         self._plan = plan
         self._process, self._folder = os.getpid(), Path.cwd()
+        #: Of several that a launcher started, the first speaks and writes the run.
+        self._rank = rank_here() or 0
         self._environment = dict(os.environ)
         self._started = datetime.datetime.now(datetime.UTC)
         self._session: Session | None = None
@@ -58,10 +62,11 @@ class Host:
 
     def _watch(self) -> None:
         from tracekit.programs.session import Session
-        from tracekit.programs.steps import parse_step
 
-        plan = self._plan
-        self._draft = self._open.enter_context(store.begun(Path(plan.out), force=plan.force))
+        plan, folder = self._plan, Path(self._plan.out)
+        self._draft = folder.with_name(folder.name + store.INCOMPLETE)
+        if not self._rank:
+            self._draft = self._open.enter_context(store.begun(folder, force=plan.force))
         self._session = Session(
             parse_step(plan.step),
             self._rule,
@@ -74,7 +79,7 @@ class Host:
             eager=plan.eager,
         )
         self._session.install()
-        if plan.eager:
+        if plan.eager and not self._rank:
             say("some steps will run eager, to be compared: they are real steps (--no-eager makes none)")
 
     def _rule(self, device: str) -> StoppingRule:
@@ -88,8 +93,9 @@ class Host:
     def _measured(self) -> None:
         """All is measured: the run is whole, even if the program never comes to its end."""
         self._finish()
+        if not self._rank:
+            say("measured; " + ("the program is ended (--stop)" if self._plan.stop else "the program goes on compiled"))
         if self._plan.stop:
-            say("measured; the program is ended (--stop)")
             raise SystemExit(0)
 
     def _save(self) -> bool:
@@ -97,6 +103,8 @@ class Host:
         from tracekit.programs.manifest import run_of
 
         assert self._session is not None and self._draft is not None
+        if self._rank:
+            return False
         rule = self._rule(self._session.found.device)
         run = run_of(
             self._session, Path(self._plan.program).name, self._plan.command, self._started, rule, self._plan.seed
@@ -107,7 +115,7 @@ class Host:
     def _finish(self) -> bool:
         """Writes the run, where there is anything to write, under its name; whether there was."""
         session = self._session
-        if self._is_finished or session is None or self._draft is None or not session.found.quiet:
+        if self._is_finished or self._rank or session is None or self._draft is None or not session.found.quiet:
             return self._is_finished
         if self._save():
             store.finish(store.load(self._draft), self._draft)
@@ -118,7 +126,7 @@ class Host:
         return self._is_finished
 
     def _over(self) -> None:
-        if os.getpid() != self._process:
+        if os.getpid() != self._process or self._rank:
             return
         session = self._session
         try:
@@ -134,32 +142,21 @@ class Host:
         if session is None:
             say("the program never imported torch: nothing was measured")
             return
-        found = session.found
-        if not session.watch.found:
-            say("the program compiles nothing: model = torch.compile(model), or model.compile(), is what is measured")
-            return
-        if not found.first:
-            names = ", ".join(f"{each.name} ({each.place})" for each in session.watch.found[:5])
-            say(f"no step was seen: compiled are {names}; tell what a step is by --step or tracekit.step()")
-            return
-        for line in first_lines(session):
+        from tracekit.programs.telling import told
+
+        for line in told(session, is_whole=is_whole):
             say(line)
-        if found.off:
-            say(f"measuring ended early: {found.off}")
-        if not is_whole:
-            say(f"the program made {found.steps} steps, too few to measure both variants")
+        found = session.found
+        if not is_whole or not found.recordings:
             return
-        both = sum(1 for form in ("eager", "compiled") if any(each.form == form for each in found.blocks)) == 2
-        command = "compare" if both else "analyze"
-        if not found.recordings:
-            say(f"no recording: {found.no_recording or 'the program ended before'}")
-            return
-        sys.stderr.flush()
-        force = ["--force"] if self._plan.force and both else []
-        words = (sys.executable, "-P", "-m", "tracekit", command, self._plan.out, *force, *self._plan.report)
-        paths = os.pathsep.join(
-            each for each in (str(Path(store.__file__).parents[1]), self._environment.get("PYTHONPATH")) if each
-        )
+        if session.ranks.size > 1:
+            say(f"each rank: tracekit ranks {joined([f'{self._plan.out}/compiled-ranks'])}")
+        both = all(any(each.form == form for each in found.blocks) for form in ("eager", "compiled"))
+        command = ["compare", *(["--force"] if self._plan.force else [])] if both else ["analyze"]
+        words = (sys.executable, "-P", "-m", "tracekit", *command, self._plan.out, *self._plan.report)
+        here, theirs = str(Path(store.__file__).parents[1]), self._environment.get("PYTHONPATH")
+        paths = os.pathsep.join(filter(None, (here, theirs)))
+        # In a process of its own, as it was before the program: reading traces takes memory and threads.
         subprocess.run(
             words,
             stdout=sys.stderr.fileno(),
@@ -167,26 +164,6 @@ class Host:
             env={**self._environment, "PYTHONPATH": paths},
             check=False,
         )
-
-
-def first_lines(session: Session) -> list[str]:
-    """What the program's own first steps took."""
-    from statistics import median
-
-    from tracekit.numbers import duration
-    from tracekit.programs.manifest import STEP_WORDS
-
-    found = session.found
-    steps = found.first
-    usual_us = median([step.us for step in steps[-3:]])
-    compiling = [(number, step) for number, step in enumerate(steps, 1) if step.compilations]
-    told = [
-        f"step {number} took {duration(step.us)}, of it about {duration(max(step.us - usual_us, 0))} compiling"
-        for number, step in compiling[:3]
-    ]
-    more = f" and {len(compiling) - 3} more" if len(compiling) > 3 else ""
-    kind = STEP_WORDS[found.kind] if found.kind else ""
-    return [f"a step: {kind}; {found.steps} steps", *([f"{'; '.join(told)}{more}"] if told else [])]
 
 
 def main() -> None:

@@ -77,7 +77,8 @@ def show_error(error: BaseException) -> None:
     first = error.__traceback__
     while first is not None and not _is_of_program(first):
         first = first.tb_next
-    sys.excepthook(type(error), error, first or error.__traceback__)
+    error = error.with_traceback(first or error.__traceback__)
+    sys.excepthook(type(error), error, error.__traceback__)
 
 
 def _is_of_program(tb: TracebackType) -> bool:

@@ -15,18 +15,13 @@ from tracekit.model.run import CompileFacts, Component, FormName, FormResult, Ru
 from tracekit.model.timing import StoppingRule
 from tracekit.numbers import counted, duration
 from tracekit.programs.compiled import Compiled
-from tracekit.programs.session import QUIET_STEPS, Found, Session, paired
+from tracekit.programs.course import QUIET_STEPS, Found, paired
+from tracekit.programs.session import Session
+from tracekit.programs.telling import STEP_WORDS
 from tracekit.shell import steering_variables
 
 #: So many callables are named.
 MOST_NAMED = 8
-STEP_WORDS = {
-    "optimizer": "an optimizer's step ends it",
-    "call": "each call of what is compiled",
-    "span": "each such span",
-    "function": "each call of that function",
-    "marked": "tracekit.step() ends it",
-}
 
 
 def run_of(session: Session, name: str, command: str, started: datetime.datetime, rule: StoppingRule, seed: int) -> Run:
@@ -125,7 +120,9 @@ def _form(form: FormName, session: Session, timings: Timings, rule: StoppingRule
 def notes_of(session: Session) -> list[str]:
     """What a reader must know of the program, in sentences."""
     found, kind = session.found, session.found.kind
-    told = [f"A step of the program: {STEP_WORDS[kind] if kind else 'not known'}; it made {found.steps:,}."]
+    told = [
+        f"A call here is a step of the program, {STEP_WORDS[kind] if kind else 'not known'}; {found.steps:,} were made."
+    ]
     if found.steps_of_block:
         told.append(
             f"A time is that of a block of up to {counted(found.steps_of_block, 'step')}, for one step;"
@@ -153,10 +150,7 @@ def notes_of(session: Session) -> list[str]:
 
 def callable_words(each: Compiled) -> str:
     mode = f", mode {each.mode}" if each.mode != "default" else ""
-    nothing = "; module.compile() of a container of torch.nn compiles nothing: use torch.compile(module)"
-    return (
-        f"Compiled: {each.name} at {each.place}{mode}, {counted(each.calls, 'call')}{nothing if each.of_torch else ''}."
-    )
+    return f"Compiled: {each.name} at {each.place}{mode}, {counted(each.calls, 'call')}."
 
 
 def _dtype(found: list[Compiled]) -> str:

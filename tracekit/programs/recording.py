@@ -15,8 +15,7 @@ from torch.profiler import profile, record_function
 from tracekit import __version__
 from tracekit.errors import TracekitError
 from tracekit.measure.device import synchronize
-from tracekit.measure.garbage import collections_noted
-from tracekit.measure.host_speed import has_thread_clock, host_us
+from tracekit.measure.host import collections_noted, has_thread_clock, host_us
 from tracekit.measure.recording import (
     STEP,
     UNPUBLISHED,
@@ -111,27 +110,27 @@ class ProgramRecording:
             self._profiler.stop()
             self._profiler = None
 
-    def write(self, folder: Path, workload: str, mode: str | None) -> None:
-        """Into the run's folder."""
+    def write(self, place: Path, workload: str) -> None:
+        """As one more trace of a run."""
         if self._profiler is None:
             raise TracekitError(PROFILES_ITSELF)
-        raw, name = folder / f".{self._form}-{self._kind}.json", f"{self._form}-{self._kind}.json.gz"
+        raw = place.with_name(f".{place.name}.raw")
         about = {
             "tracekit": __version__,
             "workload": workload,
             "form": self._form,
             "recording": self._kind,
             "device": self._device,
-            "mode": mode,
         }
         try:
+            place.parent.mkdir(exist_ok=True)
             export(self._profiler, raw)
-            size = publish(raw, folder / name, metadata=about, marks=self._marks)
+            size = publish(raw, place, metadata=about, marks=self._marks)
         except (OSError, RuntimeError) as error:
-            raise TracekitError(f"the profiler could not write {name}: {cause(error)}") from None
+            raise TracekitError(f"the profiler could not write {place.name}: {cause(error)}") from None
         finally:
             with suppress(OSError):
                 raw.unlink(missing_ok=True)
             self._profiler = None
-        steps = len(self._marks.steps)
-        self.written = Recording(self._kind, name, steps, size, self._marks.host_us, self._marks.off_cpu_us)
+        marks = self._marks
+        self.written = Recording(self._kind, place.name, len(marks.steps), size, marks.host_us, marks.off_cpu_us)

@@ -10,42 +10,16 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
-from msgspec import Struct
 from torch.autograd.profiler import record_function
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tracekit.errors import TracekitError
 from tracekit.measure.spans import announce_steps
+from tracekit.programs.plan import Asked, Kind
 
-Kind = Literal["optimizer", "call", "span", "function", "marked"]
 #: Spans that the profiler itself makes, one a step.
 PROFILER_STEP = "ProfilerStep"
-
-
-class Asked(Struct, frozen=True):
-    """What `--step` says; nothing where it is to be found."""
-
-    kind: Kind | None = None
-    name: str = ""  #: Of a span; of a function `module:qualified.name`.
-
-
-def parse_step(text: str | None) -> Asked:
-    """Raises TracekitError where it is none of the kinds."""
-    if text is None:
-        return Asked()
-    kind, colon, name = text.partition(":")
-    if kind == "optimizer" and not colon:
-        return Asked("optimizer")
-    if kind == "call" and not colon:
-        return Asked("call")
-    if kind == "span" and name:
-        return Asked("span", name)
-    if kind == "function" and all(name.partition(":")):
-        return Asked("function", name)
-    raise TracekitError(
-        f"--step {text!r}: pass optimizer, call, span:NAME or function:MODULE:NAME (function:__main__:train_step)"
-    )
 
 
 #: Of two that may end steps, who counts: what the program says of itself before what is found.
