@@ -133,10 +133,8 @@ def test_a_profiler_of_the_programs_own_has_its_recording(tmp_path: Path) -> Non
 
 
 def test_a_step_can_be_said_by_the_program(tmp_path: Path) -> None:
-    text = (
-        MODEL
-        + "import tracekit\nfor number in range(20000):\n    for _ in range(3):\n        model(x)\n    tracekit.step()\n"
-    )
+    lines = ("import tracekit", "for number in range(20000):", "    for _ in range(3):", "        model(x)")
+    text = "\n".join((MODEL, *lines, "    tracekit.step()", ""))
     code, _out, err = ended(tmp_path, text)
     assert code == 0 and "each ended by tracekit.step()" in err
 

@@ -39,7 +39,7 @@ def open_spans(span: Span | None) -> None:
 
 
 def step() -> None:
-    """`tracekit.step()` at the end of each step of a program tells `tracekit run` what a step is. Else it is nothing."""
+    """At the end of each step of a program tells `tracekit run` what a step is. Else it is nothing."""
     if "torch" in sys.modules and sys.modules["torch"].compiler.is_compiling():
         return
     if _step is not None:
