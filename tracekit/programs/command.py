@@ -20,7 +20,7 @@ HOST = "tracekit.programs.host"
 
 
 @click.command(
-    epilog="Example: tracekit run train.py --epochs 1",
+    epilog="Example: tracekit run --stop train.py",
     context_settings={**WIDE_HELP, "ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is a module's name, as for python -m.")
