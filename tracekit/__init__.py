@@ -3,10 +3,20 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tracekit.api import ProfiledComparison, ProfiledRun, Workload, load, profile, record, region
+    from tracekit.api import ProfiledComparison, ProfiledRun, Workload, load, profile, record, region, step
 
 __version__ = "0.1.0"
-__all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "__version__", "load", "profile", "record", "region"]
+__all__ = [
+    "ProfiledComparison",
+    "ProfiledRun",
+    "Workload",
+    "__version__",
+    "load",
+    "profile",
+    "record",
+    "region",
+    "step",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tracekit import __version__, store
 from tracekit.asked import IN_A_PROGRAM, check_asked, check_value, without_numpy
 from tracekit.errors import TracekitError
-from tracekit.measure.spans import region
+from tracekit.measure.spans import region, step
 from tracekit.model.bounded import Count, PlaceName, Steps
 from tracekit.model.comparison import Comparison
 from tracekit.model.option import MODES
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tracekit.model.progress import Progress
     from tracekit.model.single_run import SingleRun
 
-__all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "load", "profile", "record", "region"]
+__all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "load", "profile", "record", "region", "step"]
 
 #: Of a loop nothing is recorded of so many steps: compiling, and CUDA graphs, take three.
 SKIPPED_STEPS = 3

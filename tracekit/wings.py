@@ -14,6 +14,7 @@ WINGS: tuple[str, ...] = (
     "tracekit.job",
     "tracekit.ranks",
     "tracekit.sweep",
+    "tracekit.programs",
 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def check_command(line: str) -> None:
     command = main.get_command(click.Context(main), name)
     assert command is not None
     words = [word for word in rest if word not in ELLIPSIS]
-    context = click.Context(command, info_name=name)
+    context = click.Context(command, info_name=name, **command.context_settings)
     # In prose an option may be named without its value.
     given, _, _ = command.make_parser(context).parse_args([*words, *needed(command, words)])
     for option in command.params:

@@ -24,6 +24,9 @@ TORCH_FOLDER = f"{Path(torch.__file__).parent}{os.sep}"
 MODULE_FILE = nn.modules.module.__file__
 CALLING_METHODS = ("_call_impl", "_wrapped_call_impl")
 
+#: Where tracekit lies, and its own models.
+OURS = f"{Path(__file__).parents[1]}/"
+OUR_MODELS = f"{OURS}workloads/"
 #: A frame of a stack that torch prints.
 STACK_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 #: What Dynamo calls the function that goes on after a graph break.
@@ -110,8 +113,14 @@ def portable(file: str) -> str:
 
 
 def user_frames(text: str) -> list[tuple[str, str, str]]:
-    """File, line and function of each frame in a printed stack that is not torch's, the innermost last."""
-    return [frame for frame in STACK_FRAME.findall(text) if not is_torch(frame[0])]
+    """File, line and function of each frame in a printed stack that is neither torch's nor tracekit's own, of whose
+    files its models alone are code that is measured; the innermost last."""
+    frames = STACK_FRAME.findall(text)
+    return [frame for frame in frames if not is_torch(frame[0]) and not _is_ours(frame[0])]
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(OURS) and not file.startswith(OUR_MODELS)
 
 
 def place(file: str | None, line: Any) -> str | None:

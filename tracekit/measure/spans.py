@@ -11,6 +11,8 @@ Span = Callable[[str], AbstractContextManager[Any]]
 #: What opens a span, while something is recorded.
 _span: Span | None = None
 _NOTHING = nullcontext()
+#: What hears that a step is over, under `tracekit run`.
+_step: Callable[[], None] | None = None
 #: What torch's profiler refuses, or writes as "unknown" or as broken JSON, in a name; and how long one may be.
 _UNWRITABLE = re.compile(r'[^ -~]|["&\\]')
 _LONGEST_NAME = 200
@@ -34,3 +36,17 @@ def open_spans(span: Span | None) -> None:
     """From now on regions are opened with `span`; with None they are nothing again."""
     global _span
     _span = span
+
+
+def step() -> None:
+    """At the end of each step of a program tells `tracekit run` what a step is. Else it is nothing."""
+    if "torch" in sys.modules and sys.modules["torch"].compiler.is_compiling():
+        return
+    if _step is not None:
+        _step()
+
+
+def announce_steps(heard: Callable[[], None] | None) -> None:
+    """From now on `step()` calls `heard`; with None it is nothing again."""
+    global _step
+    _step = heard

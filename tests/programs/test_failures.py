@@ -1,0 +1,216 @@
+"""Programs that end, fail or behave otherwise than a loop of steps does: they end as they would by themselves."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.programs.running import ROOT, run
+
+from tracekit import store
+
+pytestmark = pytest.mark.slow
+
+#: Compiles by a backend that takes no time.
+MODEL = """
+import os, sys, threading, time
+import torch
+from torch import nn
+model = torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU()), backend="eager")
+x = torch.randn(4, 8)
+"""
+LOOP = "for number in range(20000):\n    model(x)\n"
+
+
+def ended(tmp_path: Path, text: str, *arguments: str, given: str = "", **more: tuple[str, ...]) -> tuple[int, str, str]:
+    (tmp_path / "program.py").write_text(text)
+    made = run(tmp_path, "program.py", *arguments, given=given, **more)
+    return made.returncode, made.stdout, made.stderr
+
+
+def test_arguments_folder_input_and_exit_code_are_the_programs(tmp_path: Path) -> None:
+    text = MODEL + LOOP + "print(sys.argv, os.getcwd(), input(), __name__, flush=True)\nsys.exit(7)\n"
+    code, out, _err = ended(tmp_path, text, "--epochs", "1", given="typed\n")
+    assert code == 7
+    assert out == f"['program.py', '--epochs', '1'] {tmp_path} typed __main__\n"
+
+
+def test_what_raises_in_eager_alone_is_the_programs_own_with_whose_step_it_was(tmp_path: Path) -> None:
+    text = (
+        MODEL
+        + "for number in range(20000):\n    model(x)\n    if number > 20 and EAGER():\n        raise ValueError('no')\n"
+    )
+    text = text.replace("EAGER()", "torch._dynamo.eval_frame._stance.stance == 'force_eager'")
+    code, _out, err = ended(tmp_path, text)
+    assert code == 1
+    assert "ValueError: no" in err and 'File "program.py"' in err
+    assert "it was raised in a step that tracekit made eager; --no-eager makes none" in err
+    assert "runpy" not in err and "host.py" not in err
+
+
+def test_what_raises_in_compiled_steps_says_nothing_of_eager(tmp_path: Path) -> None:
+    code, _out, err = ended(
+        tmp_path, MODEL + "for number in range(50):\n    model(x)\nmodel(x.double())\n", options=("--no-eager",)
+    )
+    assert code == 1 and "Traceback" in err and "made eager" not in err
+
+
+def test_a_program_that_catches_everything_goes_on(tmp_path: Path) -> None:
+    lines = ("    try:", "        model(x)", "        1 / (number % 50)", "    except BaseException:", "        pass")
+    text = "\n".join((MODEL, "for number in range(20000):", *lines, "print('over')", ""))
+    code, out, err = ended(tmp_path, text)
+    assert (code, out) == (0, "over\n") and "step 1 took" in err
+
+
+def test_a_fork_is_its_own_and_the_parent_is_measured(tmp_path: Path) -> None:
+    text = MODEL + "model(x)\nif not os.fork():\n    for _ in range(50): model(x)\n    os._exit(0)\nos.wait()\n" + LOOP
+    code, _out, _err = ended(tmp_path, text)
+    assert code == 0 and store.load(tmp_path / "traces" / "it").status == "complete"
+
+
+def test_workers_of_a_loader_load(tmp_path: Path) -> None:
+    text = MODEL + (
+        "data = torch.utils.data.DataLoader(torch.randn(40000, 8), 4, num_workers=2)\n"
+        "for x in data:\n    model(x)\nprint('over')\n"
+    )
+    code, out, err = ended(tmp_path, text)
+    assert (code, out) == (0, "over\n"), err
+    assert store.load(tmp_path / "traces" / "it").form("eager") is not None
+
+
+def test_what_was_measured_stays_where_a_program_ends_at_once(tmp_path: Path) -> None:
+    code, _out, _err = ended(tmp_path, MODEL + LOOP + "os._exit(3)\n")
+    assert code == 3 and store.load(tmp_path / "traces" / "it").status == "complete"
+
+
+def test_a_program_that_is_killed_while_it_is_measured_can_be_run_again(tmp_path: Path) -> None:
+    text = MODEL + "for number in range(60):\n    model(x)\nos.kill(os.getpid(), 9)\n"
+    assert ended(tmp_path, text)[0] == -signal.SIGKILL
+    assert ended(tmp_path, MODEL + LOOP, options=("--force",))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("print('no torch')\n", "the program never imported torch: nothing was measured"),
+        ("import torch\n", "the program compiles nothing: write model = torch.compile(model)"),
+        (MODEL, "what is compiled was never called: Sequential (program.py:5)"),
+        (MODEL + "model(x)\n", "1 step, each a call of what is compiled"),
+        (
+            "import torch\nmodel = torch.nn.Sequential(torch.nn.Linear(8, 8))\nmodel.compile()\nmodel(torch.ones(8))\n",
+            "module.compile() of a container of torch.nn compiles nothing",
+        ),
+    ],
+)
+def test_where_there_is_nothing_to_measure_that_is_said(text: str, says: str, tmp_path: Path) -> None:
+    code, _out, err = ended(tmp_path, text)
+    assert code == 0 and says in err, err
+    assert not (tmp_path / "traces" / "it").exists()
+
+
+def test_steps_of_a_thread_are_measured(tmp_path: Path) -> None:
+    text = (
+        MODEL
+        + "def work():\n"
+        + LOOP.replace("\n    ", "\n        ").replace("for", "    for")
+        + "threading.Thread(target=work).start()\n"
+    )
+    code, _out, err = ended(tmp_path, text)
+    assert code == 0 and store.load(tmp_path / "traces" / "it").form("eager") is not None, err
+
+
+def test_a_profiler_of_the_programs_own_has_its_recording(tmp_path: Path) -> None:
+    text = MODEL + (
+        "with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as its:\n"
+        + LOOP.replace("for", "    for").replace("\n    ", "\n        ")
+        + "print('aten::linear' in {event.name for event in its.events()} or len(its.events()) > 100)\n"
+    )
+    code, out, err = ended(tmp_path, text)
+    assert (code, out) == (0, "True\n"), err
+    assert "the program has a profiler of its own at work" in err
+
+
+def test_a_step_can_be_said_by_the_program(tmp_path: Path) -> None:
+    lines = ("import tracekit", "for number in range(20000):", "    for _ in range(3):", "        model(x)")
+    text = "\n".join((MODEL, *lines, "    tracekit.step()", ""))
+    code, _out, err = ended(tmp_path, text)
+    assert code == 0 and "each ended by tracekit.step()" in err
+
+
+@pytest.mark.parametrize(("step", "kind"), [("span:mine", "such a span"), ("call", "a call of what is compiled")])
+def test_a_step_can_be_a_span(step: str, kind: str, tmp_path: Path) -> None:
+    text = MODEL + "for number in range(20000):\n    with torch.profiler.record_function('mine'):\n        model(x)\n"
+    code, _out, err = ended(tmp_path, text, options=("--step", step))
+    assert code == 0 and f"each {kind}" in err
+
+
+def test_a_function_that_is_not_there_is_said_and_the_program_goes_on(tmp_path: Path) -> None:
+    code, out, err = ended(tmp_path, MODEL + LOOP + "print('over')\n", options=("--step", "function:__main__:step"))
+    assert (code, out) == (0, "over\n") and "the program has no such function" in err
+
+
+def test_a_program_is_ended_when_it_is_measured(tmp_path: Path) -> None:
+    code, out, err = ended(tmp_path, MODEL + "while True:\n    model(x)\n", options=("--stop",))
+    assert (code, out) == (0, "") and "the program is ended (--stop)" in err
+
+
+def test_a_module_is_run_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text(MODEL + LOOP + "print(__name__, len(sys.argv))\n")
+    made = run(tmp_path, "package", "one", options=("-m",))
+    assert (made.returncode, made.stdout) == (0, "__main__ 2\n"), made.stderr
+
+
+RANKS = """
+import os, sys, time
+import torch, torch.distributed as dist
+from torch import nn
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+inner = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1)))
+model = torch.compile(inner, backend="eager")
+optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+for number in range(int(sys.argv[1]) + (rank == 1 and sys.argv[2] == "more")):
+    if rank == 1 and sys.argv[2] == "raises" and number == 20:
+        raise ValueError("one rank")
+    if number == int(sys.argv[1]):
+        optimizer.step()
+        break
+    model(torch.randn(4, 8)).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print("rank", rank, "over", flush=True)
+"""
+
+
+def of_two_ranks(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "program.py").write_text(RANKS)
+    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "tracekit"]
+    words += ["run", "--time-budget", "0.2", "--out", "traces/it", "program.py", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=400
+    )
+
+
+def test_two_ranks_switch_together_and_the_first_one_speaks(tmp_path: Path) -> None:
+    made = of_two_ranks(tmp_path, "1500", "equal")
+    assert made.returncode == 0, made.stderr[-3000:]
+    # Both write to one place, and may fall into each other's line.
+    assert sorted(made.stdout.split()) == sorted("rank 0 over rank 1 over".split())
+    assert made.stderr.count("tracekit: some steps will run eager") == 1
+    folder = tmp_path / "traces" / "it"
+    assert {path.name for path in (folder / "compiled-ranks").iterdir()} == {"rank0.json.gz", "rank1.json.gz"}
+    measured = store.load(folder)
+    assert [form.name for form in measured.forms] == ["eager", "compiled"]
+
+
+@pytest.mark.parametrize("how", ["raises", "more"])
+def test_ranks_that_do_not_make_the_same_steps_are_not_held_up_by_us(how: str, tmp_path: Path) -> None:
+    made = of_two_ranks(tmp_path, "40", how)
+    assert (made.returncode == 0) == (how == "more"), made.stderr[-3000:]
+    if how == "raises":
+        assert "ValueError: one rank" in made.stderr

@@ -1,0 +1,251 @@
+"""What is done in a program's steps: its first ones are watched, then blocks of both variants are timed, then each
+variant is recorded.
+
+`Course.run()` is written as if it made the steps: it waits for each by `yield`, and is sent what the step took.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Generator
+from statistics import median
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+
+from tracekit.errors import TracekitError
+from tracekit.measure.device import synchronize
+from tracekit.measure.timing import SETTLING_CALLS, SETTLING_US, Stopping
+from tracekit.model.run import FormName, RecordingKind
+from tracekit.model.timing import StoppingRule, StopReason
+from tracekit.programs.plan import Kind
+from tracekit.programs.recording import ProgramRecording
+from tracekit.programs.together import Together
+from tracekit.statistics.interval import Values
+
+#: The program's own start is over when so many steps in a row compiled nothing.
+QUIET_STEPS = 3
+#: At the ends of a block alone the GPU is waited for. The first ones are short, for nobody knows how long the program
+#: goes on; after so many rounds they are twice as long, until one lasts so long.
+BLOCK_US, GROWING_ROUNDS = 50_000.0, 5
+#: A step that takes so long is a block by itself.
+LONG_STEP_US = 100_000.0
+#: After so many rounds it is recorded, however wide the interval is.
+MOST_ROUNDS = 40
+#: What stands between two steps is part of the loop; so many times the usual is evaluation, a checkpoint or the like.
+INTERRUPTION, INTERRUPTION_US = 10.0, 10_000.0
+#: The recordings of each variant: its kind, and how many steps are published.
+RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 2))
+FORMS: tuple[FormName, ...] = ("eager", "compiled")
+#: Something was compiled in a step, or the program did something else between two.
+LeftOut = Literal["compiled", "interrupted"]
+Waiting = Generator[None, "Step", None]
+
+
+class Step(Struct, frozen=True):
+    """A step that is over."""
+
+    us: float
+    before_us: float  #: Of it, before the first compiled call.
+    compilations: int
+    calls: tuple[str, ...]  #: The outermost compiled calls, by name.
+    shapes: tuple[tuple[int, ...], ...]  #: Of what the first of them was given.
+
+    @property
+    def work(self) -> object:
+        """What steps have in common that do the same."""
+        return self.calls, self.shapes
+
+
+class Block(Struct, frozen=True):
+    """Steps of one variant that were timed together."""
+
+    form: FormName
+    us: float  #: A step; over ranks the slowest rank's.
+    work: tuple[object, ...]
+    left_out: LeftOut | None  #: Why it does not count.
+
+
+class Found(Struct):
+    """What was measured, as far as the program has come."""
+
+    kind: Kind | None = None
+    device: str = "cpu"
+    steps: int = 0
+    first: list[Step] = []
+    cache_was_empty: bool | None = None
+    quiet: bool = False
+    blocks: list[Block] = []
+    steps_of_block: int = 0
+    before_us: list[float] = []
+    stopped: StopReason = "interrupted"
+    seconds: float = 0.0
+    recordings: dict[tuple[FormName, RecordingKind], ProgramRecording] = {}
+    no_eager: str | None = None  #: Why no eager step counts.
+    no_recording: str | None = None
+    done: bool = False
+    off: str | None = None  #: Why measuring ended before it was done.
+
+
+class Course:
+    """Fills `found`. `switch` makes the steps that follow those of a variant, `device` says where they run, `write`
+    keeps a recording, `part` hears when something was measured. Ranks take it together."""
+
+    def __init__(
+        self,
+        found: Found,
+        forms: tuple[FormName, ...],
+        rule: Callable[[str], StoppingRule],
+        seed: int,
+        ranks: Together,
+        device: Callable[[], str],
+        switch: Callable[[FormName], None],
+        write: Callable[[ProgramRecording, FormName, RecordingKind], None],
+        part: Callable[[], object],
+        *,
+        says_its_beginning: bool,
+    ) -> None:
+        self._found, self._forms, self._rule, self._ranks = found, forms, rule, ranks
+        self._device, self._switch_to, self._write, self._part = device, switch, write, part
+        self._shuffle = random.Random(seed).shuffle
+        self._whole = says_its_beginning
+        self._varies = False
+        #: Whether the GPU is waited for at the end of the step that goes on.
+        self.synchronizing = True
+        #: Whether an eager step goes on that is not timed: there is room for a closer look.
+        self.is_first_eager = False
+        #: What a step of this rank's says against eager ones.
+        self.against_eager: str | None = None
+
+    def run(self) -> Waiting:
+        found, steps, quiet = self._found, list[Step](), 0
+        while quiet < QUIET_STEPS:
+            steps.append((yield))
+            found.first = steps
+            quiet = 0 if any(self._ranks.all(steps[-1].compilations)) else quiet + 1
+        found.quiet, found.device = True, self._device()
+        last = steps[-QUIET_STEPS:]
+        found.before_us = [step.before_us for step in last]
+        # Of steps that differ a block of several has no partner.
+        self._varies = any(self._ranks.all(len({step.work for step in last}) > 1))
+        usual_us = max(self._ranks.all(median(step.us for step in last)))
+        found.steps_of_block = 1 if self._varies or usual_us > LONG_STEP_US else 2
+        self._part()
+        rule = self._rule(found.device)
+        if not rule.budget_seconds:
+            return
+        yield from self._rounds(rule)
+        for form in self._forms:
+            if form == "eager" and found.no_eager:
+                continue
+            yield from self._turn(form)
+            for kind, count in RECORDINGS:
+                yield from self._record(form, kind, count)
+        self._switch_to("compiled")
+
+    def _rounds(self, rule: StoppingRule) -> Waiting:
+        found = self._found
+        stopping, began, rounds = Stopping(rule, lambda _text: None), time.monotonic(), 0
+        reason: StopReason | None = None
+        while reason is None:
+            order = [form for form in self._forms if form == "compiled" or not found.no_eager]
+            self._shuffle(order)
+            for form in order:
+                yield from self._turn(form)
+                if found.no_eager and form == "eager":
+                    break
+                found.blocks.append((yield from self._block(form)))
+            rounds += 1
+            block_us = median(block.us for block in found.blocks) * found.steps_of_block if found.blocks else BLOCK_US
+            if rounds % GROWING_ROUNDS == 0 and not self._varies and block_us < BLOCK_US:
+                found.steps_of_block *= 2
+            found.seconds = time.monotonic() - began
+            counted = len(paired(found.blocks)) if len(order) > 1 else len(found.blocks)
+            reason = stopping.reason(counted, self._logs, rounds, found.seconds)
+            reason = reason or ("most rounds" if rounds >= MOST_ROUNDS else None)
+            reason, found.steps_of_block = self._ranks.first((reason, found.steps_of_block))
+            found.stopped = reason or "interrupted"
+
+    def _logs(self) -> Values:
+        pairs = paired(self._found.blocks)
+        if len(self._forms) == 1 or self._found.no_eager:
+            return np.log([block.us for block in self._found.blocks if block.left_out is None])
+        return np.log([eager.us / compiled.us for eager, compiled in pairs])
+
+    def _turn(self, form: FormName) -> Waiting:
+        """The variant, and the steps after which it finds caches and guards as its own steps leave them."""
+        found = self._found
+        self.is_first_eager = form == "eager" and not any(block.form == "eager" for block in found.blocks)
+        self._switch_to(form)
+        self.synchronizing = False
+        settled_us = 0.0
+        for number in range(SETTLING_CALLS):
+            settled_us += (yield).us
+            if self.is_first_eager:
+                found.no_eager = next(filter(None, self._ranks.all(self.against_eager)), None)
+            # The very first eager step makes what later ones find.
+            enough = settled_us >= SETTLING_US and number >= self.is_first_eager
+            if found.no_eager or self._ranks.first(enough):
+                break
+        self.is_first_eager = False
+        if found.no_eager:
+            self._switch_to("compiled")
+
+    def _block(self, form: FormName) -> Generator[None, Step, Block]:
+        found, steps = self._found, list[Step]()
+        synchronize(found.device)
+        for number in range(found.steps_of_block):
+            self.synchronizing = self._whole or number == found.steps_of_block - 1
+            steps.append((yield))
+        usual_us = median(found.before_us)
+        pause_us = max(INTERRUPTION * usual_us, usual_us + INTERRUPTION_US)
+        left_out: LeftOut | None = None
+        if any(step.compilations for step in steps):
+            left_out = "compiled"
+        elif any(step.before_us > pause_us for step in steps):
+            left_out = "interrupted"
+        found.before_us += [step.before_us for step in steps]
+        told = self._ranks.all((sum(step.us for step in steps) / len(steps), left_out))
+        left_out = next((why for _us, why in told if why), None)
+        return Block(form, max(us for us, _why in told), tuple(step.work for step in steps), left_out)
+
+    def _record(self, form: FormName, kind: RecordingKind, count: int) -> Waiting:
+        found = self._found
+        self.synchronizing = True
+        recording = ProgramRecording(form, kind, found.device)
+        failed = found.no_recording
+        if not failed:
+            try:
+                with recording.session():
+                    yield from recording.steps(count)
+                self._write(recording, form, kind)
+            except TracekitError as error:
+                failed = str(error)
+        found.no_recording = next(filter(None, self._ranks.all(failed)), None)
+        if found.no_recording:
+            return
+        found.recordings[form, kind] = recording
+        self._part()
+        # A span that was open when a session ended, as an optimizer's is here, must be over before the next begins:
+        # torch would write its end into the memory of the session that is gone.
+        self.synchronizing = False
+        yield
+
+
+def paired(blocks: list[Block]) -> list[tuple[Block, Block]]:
+    """Eager and compiled blocks of the same work, in the order they were measured."""
+    left: dict[tuple[FormName, object], list[Block]] = {}
+    pairs = []
+    for block in blocks:
+        if block.left_out:
+            continue
+        other: FormName = "compiled" if block.form == "eager" else "eager"
+        waiting = left.get((other, block.work))
+        if waiting:
+            partner = waiting.pop(0)
+            pairs.append((block, partner) if block.form == "eager" else (partner, block))
+        else:
+            left.setdefault((block.form, block.work), []).append(block)
+    return pairs

@@ -1,0 +1,163 @@
+"""The run that a measured program leaves: as `tracekit profile` writes one, so that everything reads it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from statistics import median
+
+import torch
+
+from tracekit import __version__
+from tracekit.measure.device import read_environment
+from tracekit.measure.timing import CallTime, Timings
+from tracekit.model.run import CompileFacts, Component, FormName, FormResult, Run, Settings, UserModel
+from tracekit.model.timing import StoppingRule
+from tracekit.numbers import counted, duration
+from tracekit.programs.compiled import Compiled
+from tracekit.programs.course import QUIET_STEPS, Found, paired
+from tracekit.programs.session import Session
+from tracekit.programs.telling import STEP_WORDS
+from tracekit.shell import steering_variables
+
+#: So many callables are named.
+MOST_NAMED = 8
+
+
+def run_of(session: Session, name: str, command: str, started: datetime.datetime, rule: StoppingRule, seed: int) -> Run:
+    """What is known of the program now. Needs one step that was measured."""
+    found = session.found
+    timings = timings_of(found)
+    forms: tuple[FormName, ...] = tuple(
+        form for form in ("eager", "compiled") if timings.wall_us.get(form) or (form, "rich") in found.recordings
+    )
+    modes = {each.mode for each in session.watch.found if each.calls}
+    settings = Settings(
+        workload=name,
+        size="full",
+        device=found.device,
+        dtype=_dtype(session.watch.found),
+        scope="all",
+        mode=modes.pop() if len(modes) == 1 else "default",
+        fullgraph=False,
+        dynamic=None,
+        batch_size=1,
+        height=None,
+        width=None,
+        steps=None,
+        prompt=None,
+        pretrained=None,
+        seed=seed,
+        iterations=rule.least,
+        own=UserModel(in_program=True),
+        variables=steering_variables(os.environ),
+    )
+    return Run(
+        schema="tracekit.run/1",
+        status="incomplete",
+        tracekit=__version__,
+        command=command,
+        started=started.isoformat(timespec="seconds"),
+        settings=settings,
+        size_reason="the program's own",
+        environment=read_environment(found.device),
+        components=tuple(
+            Component(each.name, each.parameters, compiled=True, compiled_parameters=each.parameters)
+            for each in session.watch.found
+            if each.module is not None and each.calls and not each.by_library
+        ),
+        forms=tuple(_form(form, session, timings, rule) for form in forms),
+        order=tuple(timings.order),
+        notes=tuple(notes_of(session)),
+    )
+
+
+def timings_of(found: Found) -> Timings:
+    """The pairs of blocks as rounds of calls, a call being a step of the block; of the compiled variant alone its
+    blocks."""
+    timings = Timings(stopped=found.stopped, seconds=found.seconds)
+    pairs = paired(found.blocks)
+    # In the order that they ran.
+    blocks = [block for block in found.blocks if any(block in pair for pair in pairs)]
+    if not any(block.form == "eager" for block in found.blocks):
+        blocks = [block for block in found.blocks if block.left_out is None]
+    for block in blocks:
+        timings.add(block.form, CallTime(block.us))
+    return timings
+
+
+def _form(form: FormName, session: Session, timings: Timings, rule: StoppingRule) -> FormResult:
+    found, compilation = session.found, None
+    first_us = tuple(step.us for step in found.first) if form == "compiled" else ()
+    if form == "compiled" and session.events is not None:
+        events, quiet_us = session.events, median([step.us for step in found.first[-QUIET_STEPS:]])
+        compiling_us = sum(max(step.us - quiet_us, 0.0) for step in found.first if step.compilations)
+        compilation = CompileFacts(
+            graphs=events.since_start("graphs"),
+            graph_breaks=events.since_start("graph_breaks"),
+            seconds=compiling_us / 1e6,
+            cache_hits=events.graphs_from_cache(),
+            during_timing=0,
+            diagnostics=session.log.diagnose({"warm-up": first_us}),
+            cache_was_empty=found.cache_was_empty,
+        )
+    return FormResult(
+        form,
+        first_us,
+        tuple(timings.wall_us.get(form, ())),
+        None,
+        None,
+        compilation,
+        tuple(
+            recording.written
+            for (name, _kind), recording in found.recordings.items()
+            if name == form and recording.written is not None
+        ),
+        timing=timings.of(form, rule) if form in timings.wall_us else None,
+    )
+
+
+def notes_of(session: Session) -> list[str]:
+    """What a reader must know of the program, in sentences."""
+    found, kind = session.found, session.found.kind
+    told = [
+        f"A call here is a step of the program, {STEP_WORDS[kind] if kind else 'not known'}; {found.steps:,} were made."
+    ]
+    if found.steps_of_block:
+        told.append(
+            f"A time is that of a block of up to {counted(found.steps_of_block, 'step')}, for one step;"
+            " eager steps were real steps of the program."
+        )
+    for reason, words in (
+        ("compiled", "something was compiled in them"),
+        ("interrupted", "the program did something else between two steps, such as evaluation or a checkpoint"),
+    ):
+        blocks = sum(block.left_out == reason for block in found.blocks)
+        if blocks:
+            told.append(f"{counted(blocks, 'block')} left out: {words}.")
+    unpaired = len([block for block in found.blocks if block.left_out is None]) - 2 * len(paired(found.blocks))
+    if unpaired > 1 and any(block.form == "eager" for block in found.blocks):
+        told.append(f"{counted(unpaired, 'block')} left out: no block of the other variant did the same work.")
+    if found.before_us:
+        told.append(f"{duration(median(found.before_us))} of a step pass before its first compiled call.")
+    told += [callable_words(each) for each in session.watch.found if each.calls and not each.by_library][:MOST_NAMED]
+    told += [why for why in (found.no_eager, found.no_recording) if why]
+    by_library = [each for each in session.watch.found if each.by_library and each.calls]
+    if by_library:
+        told.append(f"Libraries compile, too: {', '.join(each.name for each in by_library[:MOST_NAMED])}.")
+    return told
+
+
+def callable_words(each: Compiled) -> str:
+    mode = f", mode {each.mode}" if each.mode != "default" else ""
+    return f"Compiled: {each.name} at {each.place}{mode}, {counted(each.calls, 'call')}."
+
+
+def _dtype(found: list[Compiled]) -> str:
+    """The data type of most parameters."""
+    sizes: dict[torch.dtype, int] = {}
+    for each in found:
+        for tensor in each.module.parameters() if each.module is not None else ():
+            sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + tensor.numel()
+    most = max(sizes, key=lambda dtype: sizes[dtype], default=torch.get_default_dtype())
+    return str(most).removeprefix("torch.")

@@ -1,0 +1,240 @@
+"""Listens to one program, and hands each of its steps to the course that measures it. Whatever of ours fails ends the
+measuring, never the program."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tracekit.measure.compilation import CompilationWatch, cache_is_empty, watch_compilation
+from tracekit.measure.device import synchronize
+from tracekit.measure.diagnostics import DiagnosticLog
+from tracekit.measure.failures import is_out_of_memory
+from tracekit.measure.recording import cause
+from tracekit.model.run import FormName, RecordingKind
+from tracekit.model.timing import StoppingRule
+from tracekit.model.workload import CompileTarget
+from tracekit.programs.compiled import Compiled, Watch, shapes_of
+from tracekit.programs.course import FORMS, Course, Found, Step, Waiting
+from tracekit.programs.plan import Asked, Kind
+from tracekit.programs.recording import ProgramRecording
+from tracekit.programs.steps import Enders, Steps
+from tracekit.programs.together import Together
+
+
+class Session:
+    """One program. `rule` says when to stop on a device, `say` tells its user a line, `part` hears when something was
+    measured, `measured` when all was. Recordings go into `folder`."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        rule: Callable[[str], StoppingRule],
+        seed: int,
+        name: str,
+        folder: Path,
+        say: Callable[[str], None],
+        part: Callable[[], object],
+        measured: Callable[[], None],
+        *,
+        eager: bool,
+    ) -> None:
+        self._asked, self._rule, self._seed, self._name = asked, rule, seed, name
+        self._folder, self._say, self._part, self._measured = folder, say, part, measured
+        self._forms = FORMS if eager else FORMS[1:]
+        self.found, self.ranks = Found(), Together()
+        self.watch = Watch(self._entered, self._left, self._again)
+        self._steps, self._enders = Steps(asked, self._begun, self._ended), Enders()
+        self.log = DiagnosticLog()
+        self._call_of_log = self.log.counted(lambda: None)
+        self._listening = ExitStack()
+        #: What was compiled since the first call; None before it.
+        self.events: CompilationWatch | None = None
+        self._process, self._thread = os.getpid(), 0
+        #: The variant of the steps that are made now.
+        self.form: FormName = "compiled"
+        self._course: Course | None = None
+        self._waiting: Waiting | None = None
+        #: When the first step began, this one, and its first compiled call.
+        self._first_ns = self._began_ns = self._first_call_ns = 0
+        self._calls: list[str] = []
+        self._shapes: tuple[tuple[int, ...], ...] = ()
+        self._events_before = 0
+        self._versions: list[int] = []
+
+    def install(self) -> None:
+        """From now on the program is watched; torch is there, and nothing of the program has run."""
+        self.watch.install()
+        self._steps.install()
+        self.ranks.install()
+
+    def close(self) -> None:
+        """The program is over."""
+        if self._waiting is not None and threading.get_ident() == self._thread:
+            self._waiting.close()
+        self._listening.close()
+
+    @property
+    def _is_deaf(self) -> bool:
+        if self.found.done or self.found.off is not None:
+            return True
+        # A fork is none of ours, and steps are of one thread.
+        return threading.get_ident() != self._thread or os.getpid() != self._process
+
+    def _entered(self, found: Compiled, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        try:
+            if not self._thread and not found.by_library:
+                self._begin()
+            if self._is_deaf:
+                return
+            self._steps.find_function()
+            if not self._calls:
+                self._first_call_ns = time.perf_counter_ns()
+                self._shapes = shapes_of(args, options)
+            self._calls.append(found.name)
+            if self._course is not None and self._course.is_first_eager:
+                self._versions = _versions(found)
+        except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
+            self._turn_off(cause(error))
+
+    def _begin(self) -> None:
+        """The first call of what the program compiles: its first step has begun."""
+        self._thread = threading.get_ident()
+        self.found.cache_was_empty = cache_is_empty()
+        self.events = self._listening.enter_context(watch_compilation())
+        self.log.targets = tuple(
+            CompileTarget(each.name, each.module, "forward") for each in self.watch.found if each.module is not None
+        )
+        self._listening.enter_context(self.log.listening())
+        self._call_of_log()
+        self._start()
+        self._first_ns = self._began_ns = time.perf_counter_ns()
+
+    def _start(self) -> None:
+        self._course = Course(
+            self.found,
+            self._forms,
+            self._rule,
+            self._seed,
+            self.ranks,
+            self._device,
+            self._switch,
+            self._write,
+            self._part,
+            says_its_beginning=self._asked.kind in ("span", "function"),
+        )
+        self._waiting = self._course.run()
+        next(self._waiting)
+
+    def _start_again(self) -> None:
+        """Another ends steps than those until now: all until here was one."""
+        if self._waiting is not None:
+            self._waiting.close()
+        self._switch("compiled")
+        self.found = Found(cache_was_empty=self.found.cache_was_empty)
+        self._start()
+        self._began_ns, self._events_before = self._first_ns, 0
+
+    def _left(self, found: Compiled) -> None:
+        if not self._is_deaf and self._asked.kind in (None, "call") and not found.by_library:
+            self._ended("call", found)
+
+    def _begun(self) -> None:
+        """A step that says when it begins: what was before is none of it."""
+        if not self._is_deaf and not self.watch.is_inside:
+            synchronize(self._device())
+            self._began_ns = time.perf_counter_ns()
+
+    def _ended(self, kind: Kind, who: object) -> None:
+        # Of a step that is compiled as a whole nobody may switch anything inside: its call is the step.
+        if self._is_deaf or self._waiting is None or self.watch.is_inside:
+            return
+        try:
+            ends = self._enders.heard(kind, id(who), is_settled=self.found.quiet)
+            if ends == "nothing":
+                return
+            if ends == "the first step" and self.found.steps:
+                self._start_again()
+            self.found.kind = kind
+            self.found.steps += 1
+            self._waiting.send(self._step())
+            assert self.events is not None
+            self._calls, self._shapes, self._events_before = [], (), self.events.compilations
+            self._call_of_log()
+            self._began_ns = time.perf_counter_ns()
+        except StopIteration:
+            self.found.done = True
+            self._listening.close()
+            self._measured()
+        except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
+            self._turn_off(cause(error))
+
+    def _step(self) -> Step:
+        assert self.events is not None and self._course is not None
+        if self._course.synchronizing:
+            synchronize(self._device())
+        us = (time.perf_counter_ns() - self._began_ns) / 1e3
+        before_us = (self._first_call_ns - self._began_ns) / 1e3 if self._calls else 0.0
+        events = self.events.compilations - self._events_before
+        return Step(us, max(before_us, 0.0), events, tuple(self._calls), self._shapes)
+
+    def _device(self) -> str:
+        return "cuda" if _has_cuda() else "cpu"
+
+    def _switch(self, form: FormName) -> None:
+        if form != self.form:
+            torch.compiler.set_stance("force_eager" if form == "eager" else "default")
+            self.form = form
+
+    def _write(self, recording: ProgramRecording, form: FormName, kind: RecordingKind) -> None:
+        """The first rank's into the run; of several ranks the full traces of each variant into a folder of theirs."""
+        place = self._folder / f"{form}-{kind}.json.gz"
+        of_ranks = self._folder / f"{form}-ranks" / f"rank{self.ranks.rank}.json.gz"
+        if not self.ranks.rank:
+            self._say(f"writing the recording of {form} ({kind})")
+            recording.write(place, self._name)
+        if kind == "rich" and self.ranks.rank:
+            recording.write(of_ranks, self._name)
+        elif kind == "rich" and self.ranks.size > 1:
+            of_ranks.parent.mkdir(exist_ok=True)
+            shutil.copyfile(place, of_ranks)
+
+    def _again(self, found: Compiled, error: Exception) -> bool:
+        """Whether to call once more what raised: out of memory in eager code, where nothing was changed yet."""
+        if self._is_deaf or self.form != "eager" or self._course is None or not is_out_of_memory(error):
+            return False
+        self._course.against_eager = f"out of memory in eager {found.name}"
+        self._switch("compiled")
+        torch.cuda.empty_cache()
+        return self._course.is_first_eager and bool(self._versions) and self._versions == _versions(found)
+
+    def _turn_off(self, why: str) -> None:
+        """Nothing more is measured."""
+        self.found.off = why
+        if self._waiting is not None:
+            self._waiting.close()
+        self._switch("compiled")
+        self._say(f"measuring ended: {why}")
+
+
+def _has_cuda() -> bool:
+    """Whether the program uses a GPU by now: to ask one begins to use it."""
+    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+
+
+def _versions(found: Compiled) -> list[int]:
+    """Of all tensors of a module how often each was changed, and where torch's random numbers stand. Nothing of a
+    function: what it changes nobody knows."""
+    if found.module is None:
+        return []
+    tensors = [*found.module.parameters(), *found.module.buffers()]
+    states = [torch.get_rng_state(), *([torch.cuda.get_rng_state()] if _has_cuda() else [])]
+    return [*(each._version for each in tensors), *(hash(each.numpy().tobytes()) for each in states)]

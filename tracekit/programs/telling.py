@@ -1,0 +1,66 @@
+"""What is said of a program when it is over, before its report."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+from tracekit.numbers import counted, duration, times
+from tracekit.programs.course import QUIET_STEPS, Step, paired
+from tracekit.programs.session import Session
+
+STEP_WORDS = {
+    "optimizer": "ended by an optimizer's step",
+    "call": "a call of what is compiled",
+    "span": "such a span",
+    "function": "a call of that function",
+    "marked": "ended by tracekit.step()",
+}
+#: So many steps that compiled, and callables, are named.
+MOST_TOLD = 5
+
+
+def told(session: Session, *, is_whole: bool) -> list[str]:
+    """Lines: what compiling took of the first steps, what was found where there is no report, and what to do."""
+    found, compiled = session.found, session.watch.found
+    if not compiled:
+        return ["the program compiles nothing: write model = torch.compile(model), or model.compile()"]
+    names = ", ".join(f"{each.name} ({each.place})" for each in compiled[:MOST_TOLD])
+    lines = [
+        f"{each.name} ({each.place}): module.compile() of a container of torch.nn compiles nothing; write"
+        " model = torch.compile(model)"
+        for each in compiled
+        if each.of_torch
+    ]
+    if all(each.by_library for each in compiled):
+        return [f"only libraries compile, not the program: {names}"]
+    if not any(each.calls for each in compiled):
+        return [*lines, f"what is compiled was never called: {names}"]
+    if not found.first:
+        return [*lines, f"no step was seen; compiled are {names}: say what a step is by --step, or tracekit.step()"]
+    kind = STEP_WORDS[found.kind] if found.kind else "not known"
+    lines.append(f"{counted(found.steps, 'step')}, each {kind}{of_compiling(found.first)}")
+    if found.off:
+        lines.append(f"measuring ended early: {found.off}")
+    if found.no_eager:
+        lines.append(f"no eager steps: {found.no_eager}")
+    pairs = paired(found.blocks)
+    if found.quiet and not found.recordings:
+        why = found.no_recording or ("the program ended before" if not found.done else "none was asked for")
+        logs = [math.log(eager.us / us.us) for eager, us in pairs]
+        ratio = f"{times(math.exp(sum(logs) / len(logs)))} in {counted(len(logs), 'round')}; " if logs else ""
+        lines.append(f"{ratio}no recording: {why}")
+    elif not is_whole:
+        lines.append("too few steps to measure both variants")
+    return lines
+
+
+def of_compiling(steps: list[Step]) -> str:
+    """`: step 1 took 8.2 s, 8.1 s of it compiling`."""
+    usual_us = median(step.us for step in steps[-QUIET_STEPS:])
+    compiling = [(number, step) for number, step in enumerate(steps, 1) if step.compilations]
+    if not compiling:
+        return ""
+    (number, first), *others = compiling
+    more = f", {counted(len(others), 'more step')} compiled" if others else ""
+    return f"; step {number} took {duration(first.us)}, {duration(max(first.us - usual_us, 0.0))} of it compiling{more}"
