@@ -9,8 +9,8 @@ from tracekit.comparison.commands import (
     scope_changes,
     switched_command,
 )
+from tracekit.model.option import DEFAULT_PROMPT
 from tracekit.model.run import Generation, UserModel
-from tracekit.model.workload import DEFAULT_PROMPT
 from tracekit.shell import split
 
 

@@ -13,6 +13,7 @@ from tracekit.errors import TracekitError
 from tracekit.measure import profiling
 from tracekit.measure.plan import RANKS_SECONDS, Plan, parse_warmup, place_of_run, plan_timing, rank_here
 from tracekit.measure.progress import console_of_its_own, shown
+from tracekit.model.option import words_of
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
 from tracekit.reading.reports import reports_of
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
 
 COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 #: Options that say nothing without --compiled.
-COMPILE_OPTIONS = (
-    *("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup"),
-    *("compile_order", "compiled_autograd"),
-)
+COMPILE_OPTIONS = ("no_baseline", *words_of("compiling"), "warmup")
 
 
 def plan_and_run(
