@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.cell import Source
-from tracekit.model.option import OWN_WEIGHTS
+from tracekit.model.option import OWN_WEIGHTS, words_of
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.workloads.own_errors import OURS
 
@@ -141,7 +141,8 @@ def own_info(name: str, size: str) -> WorkloadInfo:
         memory_gib={},
         scopes={"model": "all that it hands over"},
         fullgraph=False,
-        takes=("options", "nproc"),
+        # Of sizes, what its `build()` takes: that shows once it is loaded.
+        takes=("options", "nproc", *(name for name in words_of("call") if name != "batch_size")),
         resizes=True,
         needs_only_torch=True,
     )
