@@ -33,7 +33,7 @@ INSTALLED = ("site-packages", "dist-packages")
 
 ANY_TRANSFORMERS = WorkloadInfo(
     name="hf:ORG/NAME",
-    title="any model of transformers, built from its configuration: from the cache, a folder, or with --download",
+    title="any model of transformers: built from its configuration in the cache, a folder, or with --download",
     module="tracekit.workloads.hub",
     sizes={"full": FULL, "small": "full width, 2 layers of each stack"},
     memory_gib={},
@@ -46,7 +46,7 @@ ANY_TRANSFORMERS = WorkloadInfo(
 ANY_DIFFUSERS = replace(
     ANY_TRANSFORMERS,
     name="diffusers:ORG/NAME",
-    title="one denoising step of a known transformer or UNet of diffusers, built from its configuration",
+    title="one denoising step by diffusers: a known transformer or UNet, built from its configuration",
     module="tracekit.workloads.diffusers_model",
     sizes={"full": FULL},
     scopes={"model": "the denoiser"},
