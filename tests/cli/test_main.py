@@ -44,7 +44,7 @@ def test_each_help_fits_a_screen_and_has_an_example(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"], terminal_width=100)
     assert result.exit_code == 0
     assert f"Example: tracekit {command}" in result.output
-    longer = {"profile": 66, "sweep": 66, "compare": 32, "ranks": 26, "analyze": 26}
+    longer = {"profile": 66, "sweep": 66, "compare": 33, "ranks": 26, "analyze": 26}
     assert len(result.output.splitlines()) <= longer.get(command, 24)
 
 

@@ -153,6 +153,14 @@ with_rank_timeout = grouped(
     group="Ranks",
     help="With --nproc: wait for a rank so long (default 600).",
 )
+with_html = click.option(
+    "--html",
+    "html_path",
+    is_flag=False,
+    flag_value="",
+    metavar="[PATH]",
+    help="Report: PATH.html, or a folder (default reports). Put it last.",
+)
 with_json = click.option(
     "--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output."
 )

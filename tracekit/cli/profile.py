@@ -38,6 +38,7 @@ from tracekit.model.option import MOST_PROCESSES
 @grouped("--no-provenance", is_flag=True, group="Compile", help="Skip Inductor provenance (the operators of a kernel).")
 @grouped("--no-numerics", is_flag=True, group="Compile", help="Do not compare the outputs of eager and compiled.")
 @grouped("--out", type=options.OutputPath(), help="Run folder to write (default traces/WORKLOAD-VARIANT).")
+@options.with_html
 @grouped("--force", is_flag=True, help="Replace an existing run.")
 @options.with_json
 @grouped("--strict", is_flag=True, help="Exit with code 1 if torch.compile compiled nothing.")

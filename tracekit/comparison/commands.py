@@ -90,19 +90,19 @@ def repeating_command(run: Run, out: str) -> str:
         own += ["--size", settings.size]
         options = _without(options, "--size")
     # What the run wrote besides, this one is not to replace.
-    options = _without(_without(options, "--out"), "--json")
+    options = _without(_without(_without(options, "--out"), "--html"), "--json")
     return with_variables(joined([*own, *options, "--out", out, *rest]), variables)
 
 
 def _without(words: list[str], option: str) -> list[str]:
-    """The words without an option and its value."""
-    kept = []
-    left = iter(words)
-    for word in left:
-        if word == option:
-            next(left, None)
-        elif not word.startswith(f"{option}="):
+    """The words without an option and its value, which an option may follow in its place."""
+    kept: list[str] = []
+    before = ""
+    for word in words:
+        is_value = before == option and (word == "-" or not word.startswith("-"))
+        if word != option and not is_value and not word.startswith(f"{option}="):
             kept.append(word)
+        before = word
     return kept
 
 

@@ -61,6 +61,7 @@ class Plan(Struct, frozen=True):
     numerics: bool = True
     verify: bool = False
     timeout_seconds: Patience = RANKS_SECONDS
+    page: Path | None = None  #: Of the report, or the folder of it; None: beside the run where both forms are compared.
 
 
 def plan_timing(

@@ -9,7 +9,7 @@ import click
 
 from tracekit.cli import options
 from tracekit.cli.options import grouped
-from tracekit.cli.output import check_output_path
+from tracekit.cli.output import check_output_path, page_asked
 from tracekit.errors import TracekitError
 from tracekit.model.option import BY_NAME, MOST_PROCESSES, TYPED
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Settings of cells, by the field of a Request; the others say how a sweep is ordered and timed.
 IN_CELLS = tuple(each.name for each in TYPED if each.name not in ("seed", "iterations"))
 #: What `--show` hears of.
-SHOWING = ("verbose", "quiet", "show", "suite", "calls", "out", "force", "json_path")
+SHOWING = ("verbose", "quiet", "show", "suite", "calls", "html_path", "out", "force", "json_path")
 #: Where the words after -- are, beside the parameters.
 OWN_OPTIONS = "tracekit.own_options"
 
@@ -89,8 +89,9 @@ class WithOwnOptions(options.InGroups):
 @grouped(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder (default sweeps/NAME); with --show: of the report.",
+    help="Folder of the sweep (default sweeps/NAME); with --show the same as --html PATH.",
 )
+@options.with_html
 @grouped("--force", is_flag=True, help="Replace an existing file that has the report's name.")
 @options.with_json
 @options.with_detail
@@ -105,6 +106,7 @@ def sweep(
     show: Path | None,
     calls: int,
     engine: str,
+    html_path: str | None,
     out: Path | None,
     force: bool,
     json_path: str | None,
@@ -136,7 +138,7 @@ def sweep(
         if idle or own:
             words = ", ".join([*idle, *(["-- " + " ".join(own)] if own else [])])
             raise TracekitError(f"--show runs nothing: leave {words} out, or pass --resume FOLDER in its place")
-        show_sweep(show, calls, json_path, detail, out, suite, force=force)
+        show_sweep(show, calls, json_path, detail, page_asked(html_path, out), suite, force=force)
         return
     if (rank := rank_here()) is not None:
         raise TracekitError(f"a launcher has started this process as rank {rank}: run sweep by itself, with --nproc N")
@@ -146,4 +148,5 @@ def sweep(
     axes = {name: value for name, value in settings.items() if BY_NAME[name].several}
     fixed = {name: value for name, value in settings.items() if name not in axes}
     ask = Ask(workloads, suite, only or (), resume, out, axes, fixed, own, **asked)
-    sweep_and_show(plan_sweep(ask), calls, json_path, detail, engine, force=force)
+    page = page_asked(html_path, None)
+    sweep_and_show(plan_sweep(ask), calls, json_path, detail, engine, page, force=force)
