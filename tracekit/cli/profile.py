@@ -48,7 +48,7 @@ def profile(context: click.Context, /, **asked: Any) -> None:
     """Run WORKLOAD, time it without the profiler, then record it with the profiler.
 
     WORKLOAD is a name that `tracekit workloads` lists, or a function that builds your own model: my_model.py:build or
-    package.module:build. Arguments after -- are passed to that function.
+    package.module:build. It gets what stands after --, and sizes that it takes.
 
     With --compiled, eager and compiled are interleaved and compared in reports/RUN.html.
     """
