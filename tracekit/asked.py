@@ -27,6 +27,7 @@ ON_THE_COMMAND_LINE = {
     "repeats": "--repeat-process",
     "processes": "--repeat-process",
     "options": "an option after --:",
+    "page": "--html",
 }
 
 

@@ -152,6 +152,8 @@ def test_a_step_is_not_subtracted_from_a_whole_recording(folder: Path) -> None:
         ((RUNS / "h100-vit", RUNS / "h100-qwen2.5-vl-decode", "--gate", "kernels<=+0"), 1, "--gate"),
         (("traces/flux-compiled", "--inconclusive", "fail"), 2, "--gate"),
         (("traces/flux-compiled", "--out", ""), 2, "--out"),
+        (("traces/flux-compiled", "--out", "x", "--html", "y"), 1, "leave --out out"),
+        (("--html", VIT[0], "traces/flux-compiled"), 1, "put --html last"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_and_nothing_is_written(
@@ -166,9 +168,17 @@ def test_what_cannot_be_compared_is_refused_and_nothing_is_written(
     assert not (folder / "reports").exists()
 
 
-@pytest.mark.parametrize(("out", "page"), [("mine", "mine/vit_eager-vs-vit_default"), ("x/mine.html", "x/mine")])
-def test_out_is_a_folder_or_a_page(out: str, page: str, folder: Path) -> None:
-    assert run(*VIT, "--out", out).exit_code == 0
+@pytest.mark.parametrize(
+    ("option", "place", "page"),
+    [
+        ("--html", "mine", "mine/vit_eager-vs-vit_default"),
+        ("--html", "x/mine.html", "x/mine"),
+        ("--out", "x/mine.html", "x/mine"),
+        ("--html", None, "reports/vit_eager-vs-vit_default"),
+    ],
+)
+def test_html_is_a_folder_or_a_page(option: str, place: str | None, page: str, folder: Path) -> None:
+    assert run(*VIT, option, *([place] if place else [])).exit_code == 0
     assert (folder / f"{page}.html").is_file()
     assert (folder / f"{page}.md").is_file()
 

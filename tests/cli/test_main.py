@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tracekit.cli.output import command_line, measuring_command_line
 from tracekit.cli.publishing import commands_of_page
 from tracekit.cli.schema import NAMES
 from tracekit.errors import TracekitError
+from tracekit.model.option import GROUPS, TYPED
 from tracekit.model.run import UserModel
 from tracekit.shell import steering_variables
 
@@ -44,8 +46,21 @@ def test_each_help_fits_a_screen_and_has_an_example(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"], terminal_width=100)
     assert result.exit_code == 0
     assert f"Example: tracekit {command}" in result.output
-    longer = {"profile": 57, "sweep": 55, "compare": 32, "ranks": 26, "analyze": 26}
+    longer = {"profile": 66, "sweep": 66, "compare": 33, "ranks": 26, "analyze": 26}
     assert len(result.output.splitlines()) <= longer.get(command, 24)
+
+
+@pytest.mark.parametrize("command", ["profile", "sweep"])
+def test_every_setting_of_a_run_is_an_option_under_its_heading(command: str) -> None:
+    listed: dict[str, list[str]] = {}
+    for line in invoke(command, "--help").output.splitlines():
+        if line.endswith(":") and line[:-1] in GROUPS:
+            listed[line[:-1]] = []
+        elif listed and (option := re.match(r"  (--[a-z-]+)", line)):
+            [*listed.values()][-1].append(option[1])
+    assert tuple(listed) == GROUPS
+    assert [each.option for each in TYPED if each.option not in listed[each.group]] == []
+    assert "--out" in listed["Output"] and "--target" in listed["Timing"]
 
 
 def test_help_loads_nothing_heavy() -> None:

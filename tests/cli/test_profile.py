@@ -80,6 +80,8 @@ BOTH = "would both be"
         (("flux", "--json", "."), 1, "--json '.' is a folder"),
         (("flux", "--compiled", "--json", "reports/flux-compiled.html"), 1, f"--json and the page {BOTH}"),
         (("a.b:c", "--compiled", "--out", "x/y", "--json", "x/reports/y.md"), 1, f"--json and its twin {BOTH}"),
+        (("flux", "--compiled", "--html", "x.html", "--json", "x.html"), 1, f"--json and the page {BOTH}"),
+        (("flux", "--html", "x.md", "--json", "x.md"), 1, f"--json and its twin {BOTH}"),
         (("flux", "--pretrained", "a/b", "--size", "tiny"), 1, "leave --size out"),
         (("flux", "--compiled", "--out", "there"), 1, "pass --force"),
     ],
@@ -223,7 +225,7 @@ def test_an_own_model_is_profiled_reported_and_built_again_in_fresh_processes(tm
     found = profile("my_model.py:build", *options, "--", "--width", 8, folder=tmp_path)
     assert found.returncode == 0, found.stderr
     comparison = json.loads(found.stdout)
-    own = {"options": ["width=8"], "takes": ["batch_size"], "in_program": False, "training": []}
+    own = {"options": ["width=8"], "takes": ["batch_size", "width"], "in_program": False, "training": []}
     assert comparison["a"]["settings"]["own"] == own
     folder = tmp_path / "traces" / "my_model-build-compiled"
     run = store.load(folder)
@@ -401,3 +403,13 @@ def test_the_next_command_keeps_the_settings_and_overwrites_no_run(
     command = " ".join(capsys.readouterr().out.split()).partition("Compare: ")[2]
     assert "--batch-size 4" in command and "--force" not in command
     assert (f"--out {out}" in command) if out else ("--out" not in command)
+
+
+def test_a_run_of_one_variant_has_a_page_where_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = make_run_folder(Path("traces"), "flux-eager", forms=("eager",))
+    report_run(place, None, force=False)
+    assert not list(Path().rglob("*.html"))
+    for page in (Path("pages"), Path("mine/of.html")):
+        report_run(place, None, page=page, force=False)
+    assert {str(page) for page in Path().rglob("*.html")} == {"pages/flux-eager.html", "mine/of.html"}

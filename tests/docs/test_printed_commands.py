@@ -135,7 +135,7 @@ def test_every_option_that_a_setting_or_a_finding_is_told_by_is_understood() -> 
     values |= {"mode": "default", "dtype": "float32", "compile_order": "before-sharding", "seed": 1, "iterations": 9}
     for each in OPTIONS:
         if each.name not in ("workload", "device", "options"):
-            words = " ".join(option_words(each.name, True if each.flag else values.get(each.name, "small")))
+            words = " ".join(option_words(each.name, True if each.metavar is None else values.get(each.name, "small")))
             check_command(f"tracekit profile flux --compiled {words}")
     waits = LaunchBound(wall_us=1000.0, idle_us=500.0, host_share=0.95, launching_share=0.9)
     for changes in CHANGES:

@@ -13,7 +13,7 @@ from ..sides import make_settings
     ("text", "message"),
     [
         ("hight=256", "size named 'hight': did you mean height?"),
-        ("dtype=3", "'dtype': pass batch, height, width, steps, as in batch=4"),
+        ("dtype=3", "'dtype': pass batch, height, width, seq_length, steps, as in batch=4"),
         ("batch", "write batch=N"),
         ("batch=0", "a whole number from 1"),
         ("batch=two", "a whole number from 1"),

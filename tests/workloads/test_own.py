@@ -94,7 +94,7 @@ def test_settings_tell_options_and_the_dtype_that_was_made() -> None:
         options=("width=6",),
     )
     assert workload.settings.dtype == "bfloat16"
-    assert (workload.settings.own.options, workload.settings.own.takes) == (("width=6",), ("dtype", "seed"))
+    assert (workload.settings.own.options, workload.settings.own.takes) == (("width=6",), ("dtype", "seed", "width"))
     assert workload.settings.fullgraph is False
     assert built(LINEAR, dtype="float32").settings.dtype == "float32", "it has that anyway"
 
@@ -210,16 +210,66 @@ def test_inputs_that_do_not_fit_are_said_once_with_their_shapes() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"batch_size": 2}, "takes no batch_size"),
+        ({"batch_size": 2}, "takes no batch_size: leave --batch-size out, .*; it takes nothing"),
         ({"dtype": "float16"}, "of float32: leave --dtype float16 out"),
         ({"size": "tiny"}, "has no size 'tiny'"),
-        ({"height": 5}, "has no --height"),
+        ({"height": 5}, "takes no height: leave --height out"),
         ({"options": ("width=3",)}, "takes no width"),
     ],
 )
 def test_what_build_does_not_take_is_refused(asked: dict[str, Any], message: str) -> None:
     with pytest.raises(TracekitError, match=message):
         built(LINEAR, **asked)
+
+
+TOKENS = (
+    "def build(seq_length: int = 6, batch_size=1, layers: int = 2):\n"
+    " return nn.Sequential(*(nn.Linear(4, 4) for _ in range(layers))), (torch.randn(batch_size, seq_length, 4),)"
+)
+
+
+def test_sizes_that_build_names_reach_it_by_their_options_and_after_the_dashes() -> None:
+    asked = built(TOKENS, seq_length=3)
+    assert asked.call().shape == (1, 3, 4)
+    assert (asked.settings.seq_length, asked.settings.own.takes) == (3, ("batch_size", "seq_length"))
+    usual = built(TOKENS)
+    assert usual.call().shape == (1, 6, 4) and usual.settings.seq_length is None
+    assert built(TOKENS, options=("seq_length=5",)).call().shape == (1, 5, 4)
+    with pytest.raises(TracekitError, match=r"--seq-length and -- seq_length=5 are the same option"):
+        built(TOKENS, options=("seq_length=5",), seq_length=3)
+    takes = r"takes no steps: .* it takes seq_length \(int, 6\), batch_size, layers \(int, 2\)$"
+    with pytest.raises(TracekitError, match=takes):
+        built(TOKENS, steps=2)
+    with pytest.raises(TracekitError, match=r"needs seq_length: pass --seq-length N$"):
+        built(TOKENS.replace("seq_length: int = 6", "seq_length"))
+
+
+def test_a_call_at_another_size_is_of_the_same_model_with_what_build_gives_it_there() -> None:
+    workload = built(TOKENS, seq_length=3, seed=1)
+    state = torch.get_rng_state()
+    call = workload.call_at(Request("mine.py:build", seq_length=5, batch_size=2, seed=1))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert call().shape == (2, 5, 4) and not call().requires_grad
+    with torch.no_grad():
+        for each in workload.targets[0].module.parameters():
+            each.zero_()
+    assert call().abs().sum() == 0, "of other weights it would not be"
+
+
+NO_OTHER_SIZE = {
+    "def build(batch_size): return nn.Linear(batch_size, 4), torch.ones(1, batch_size)": r"other weights \(weight\)",
+    "def build(batch_size): return lambda: torch.ones(batch_size)": "a function without inputs: return .module, args.",
+    "def build(layers: int = 2): return nn.Linear(4, 4), torch.ones(1, 4)": r"no batch_size: .* layers \(int, 2\)$",
+    "def build(batch_size):\n at = lambda: torch.ones(batch_size)\n"
+    " return tracekit.Workload(call=at, modules={'a': nn.Linear(1, 1)})": "has no call_at",
+}
+
+
+@pytest.mark.parametrize("code", NO_OTHER_SIZE)
+def test_a_model_that_cannot_be_called_at_another_size_says_why(code: str) -> None:
+    workload = built(code)
+    with pytest.raises(TracekitError, match=NO_OTHER_SIZE[code]):
+        workload.call_at(Request("mine.py:build", batch_size=3))
 
 
 def test_a_method_names_the_module_it_belongs_to() -> None:

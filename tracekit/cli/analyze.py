@@ -17,14 +17,7 @@ from tracekit.cli import options
 @options.with_rank
 @options.with_cpu
 @click.option("--top", type=click.IntRange(min=1), help="Number of kernel names to list (default 6; 20 in JSON).")
-@click.option(
-    "--html",
-    "html_path",
-    is_flag=False,
-    flag_value="",
-    metavar="[PATH]",
-    help="Write an HTML page and its markdown twin: PATH.html, or into a folder (default reports). Put it last.",
-)
+@options.with_html
 @click.option("--force", is_flag=True, help="Replace an existing file that has the page's name.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the analysis as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="Exit with code 2, not 1, if the recording is damaged.")

@@ -43,7 +43,8 @@ def read_conditions(
     help="Trace or run folder of the same model compiled without CUDA graphs, to take operators from.",
 )
 @options.with_cpu
-@click.option("--out", type=options.OutputPath(), help="Report to write: PATH.html, or a folder (default reports).")
+@options.with_html
+@click.option("--out", type=options.OutputPath(), help="The same as --html PATH.")
 @click.option("--force", is_flag=True, help="Replace an existing file that has the report's name.")
 @click.option(
     "--gate",

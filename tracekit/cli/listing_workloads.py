@@ -27,16 +27,26 @@ if TYPE_CHECKING:
 KEYS = {"needs_only_torch": "torch_alone"}
 
 
-def list_workloads(names: tuple[str, ...], json_path: str | None, *, parts: bool) -> None:
-    """Those of the names, or all; of named ones their modules where `parts`."""
+#: What stands below the short list.
+MORE = (
+    "With -v, or of a NAME: memory, inputs, parameters, --scope, graph breaks.",
+    "Your own model: tracekit profile my_model.py:build --compiled",
+)
+
+
+def list_workloads(names: tuple[str, ...], json_path: str | None, *, parts: bool, verbose: bool) -> None:
+    """Those of the names, or a line of each; all of each where `verbose`, the modules of named ones where `parts`."""
     found = tuple(registry.find(name) for name in names) or registry.all_workloads()
     if parts and (json_path or not names):
         raise TracekitError("--parts needs the names of workloads and takes no --json: tracekit workloads vit --parts")
     check_output_path("--json", json_path)
     unnamed = () if names else tuple(ANY.values())
     console = console_beside(json_path)
-    for info in (*found, *unnamed):
-        console.print(_parts(info) if parts else _described(info))
+    if names or verbose:
+        for info in (*found, *unnamed):
+            console.print(_parts(info) if parts else _described(info))
+    else:
+        console.print(_short((*found, *unnamed)))
     if not parts:
         document = {"schema": "tracekit.workloads/1", "workloads": _entries(found), "any": _entries(unnamed)}
         write_json(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n", json_path)
@@ -48,6 +58,13 @@ def _entries(infos: tuple[WorkloadInfo, ...]) -> list[dict[str, object]]:
         {KEYS.get(name, name): value for name, value in msgspec.to_builtins(info).items() if name != "module"}
         for info in infos
     ]
+
+
+def _short(infos: tuple[WorkloadInfo, ...]) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    for info in infos:
+        table.add_row(Text(info.name, "bold"), Text(info.title.partition(":")[0]), Text(" ".join(info.sizes), "cyan"))
+    return Group(table, Text(), *map(Text, MORE))
 
 
 def _described(info: WorkloadInfo) -> RenderableType:

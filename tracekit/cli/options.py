@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tracekit.model.option import MOST_CALLS, MOST_PROCESSES, OWN_WEIGHTS
+from tracekit.model.option import COUNT, FLAG, GROUPS, INTEGER, MODES, OPTIONAL, OWN_WEIGHTS, PAIR, TYPED, Option
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,12 +37,6 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-CACHES = ("dynamic", "static")
-PHASES = ("generate", "prefill", "decode")
-DTYPES = ("bfloat16", "float16", "float32")
-PARALLEL = ("ddp", "fsdp2", "tp", "ulysses", "ring")
-MOST_RANKS = 1024
-ORDERS = ("after-sharding", "before-sharding")
 FORMS = click.Choice(("eager", "compiled"))
 PERCENT = FiniteRange(min=0, min_open=True, max=100)
 SECONDS = FiniteRange(min=0, min_open=True)
@@ -50,20 +44,83 @@ SECONDS = FiniteRange(min=0, min_open=True)
 WIDE_HELP = {"max_content_width": 110}
 
 
-with_repeat_process = click.option(
-    "--repeat-process",
-    "repeats",
-    type=click.IntRange(1, MOST_PROCESSES),
-    metavar="K",
-    help="Repeat timing in K more processes.",
-)
-with_pretrained = click.option(
-    "--pretrained",
-    is_flag=False,
-    flag_value=OWN_WEIGHTS,
-    metavar="[ID|PATH]",
-    help="Real, not random weights: a model ID or folder.",
-)
+class Grouped(click.Option):
+    """An option that `--help` lists under a heading."""
+
+    def __init__(self, *words: Any, group: str = "Output", **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.group = group
+
+
+class InGroups(click.Command):
+    """A command whose `--help` lists its options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        listed: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        for each in self.get_params(ctx):
+            if isinstance(each, click.Option) and (record := each.get_help_record(ctx)) is not None:
+                listed[getattr(each, "group", GROUPS[-1])].append(record)
+        # Texts stand below each other.
+        width = max(len(words) for records in listed.values() for words, _ in records)
+        for group, records in listed.items():
+            with formatter.section(group):
+                formatter.write_dl([(words.ljust(width), text) for words, text in records])
+
+
+grouped = functools.partial(click.option, cls=Grouped)
+
+
+def with_settings(command: Function) -> Function:
+    """An option for each setting of a run, which the function gets under the name of the field of a Request."""
+    for option in reversed(TYPED):
+        command = _setting(option, option.help, option.default)(command)
+    return command
+
+
+def with_settings_of_cells(command: Function) -> Function:
+    """The same for a sweep: of what its cells may differ in, values between commas. None where one is not given."""
+    for option in reversed(TYPED):
+        text = option.help_of_sweep or option.help
+        if option.several:
+            takes = ("eager", *MODES) if option.takes == MODES else option.takes
+            one = several(option.option, _type(takes, option.most), f"{option.metavar},...", text, option.group)
+        else:
+            one = _setting(option, text, None)
+        command = one(command)
+    return command
+
+
+def _setting(option: Option, text: str, default: object) -> Callable[[Function], Function]:
+    words = option.option if option.takes != PAIR else f"{option.option}/--no-{option.option.removeprefix('--')}"
+    more: dict[str, Any] = {"type": _type(option.takes, option.most)}
+    if option.takes in (FLAG, PAIR):
+        more = {"is_flag": True}
+    elif option.takes == OPTIONAL:
+        more = {"is_flag": False, "flag_value": OWN_WEIGHTS}
+    return grouped(words, group=option.group, help=text, metavar=option.metavar, default=default, **more)
+
+
+def _type(takes: str | tuple[str, ...], most: int | None) -> click.ParamType[Any]:
+    if isinstance(takes, tuple):
+        return click.Choice(takes)
+    return click.IntRange(1, most) if takes == COUNT else click.INT if takes == INTEGER else click.STRING
+
+
+def several(
+    option: str, one: click.ParamType[Any], metavar: str, text: str, group: str
+) -> Callable[[Function], Function]:
+    """An option of values between commas, each as `one` reads it; one that is named twice counts once. None where the
+    option is not given."""
+
+    def split(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[Any, ...] | None:
+        if value is None:
+            return None
+        parts = (part.strip() for part in value.split(","))
+        return tuple(dict.fromkeys(one.convert(part, parameter, context) for part in parts))
+
+    return grouped(option, callback=split, metavar=metavar, help=text, group=group)
+
+
 with_window = click.option(
     "--window",
     default="auto",
@@ -75,33 +132,34 @@ with_rank = click.option(
     "--rank", type=click.IntRange(min=0), metavar="N", help="Analyze this rank of a folder with the traces of many."
 )
 with_cpu = click.option("--cpu", is_flag=True, help="Analyze host operators of a trace without GPU activity.")
-with_download = click.option(
-    "--download", is_flag=True, default=None, help="Allow the download of model configurations (a few kB)."
+with_target = grouped(
+    "--target",
+    type=PERCENT,
+    metavar="PERCENT",
+    group="Timing",
+    help="Stop timing at a 95 % CI of ±PERCENT (default 1).",
 )
-with_fullgraph = click.option(
-    "--fullgraph/--no-fullgraph", default=None, help="Fail on a graph break, or allow graph breaks."
+with_time_budget = grouped(
+    "--time-budget",
+    type=SECONDS,
+    metavar="SECONDS",
+    group="Timing",
+    help="Stop timing after SECONDS (default 30; CPU 3).",
 )
-with_dynamic = click.option(
-    "--dynamic/--no-dynamic", default=None, help="Dynamic or static shapes (default: torch decides)."
+with_rank_timeout = grouped(
+    "--timeout",
+    type=SECONDS,
+    metavar="SECONDS",
+    group="Ranks",
+    help="With --nproc: wait for a rank so long (default 600).",
 )
-with_prompt = click.option("--prompt", metavar="TEXT", help="Prompt of a text-to-image or text-generation model.")
-with_use_fast = click.option(
-    "--use-fast/--no-use-fast", default=None, help="Image processor: torchvision (fast) or PIL."
-)
-with_iterations = click.option(
-    "--iterations", type=click.IntRange(1, MOST_CALLS), metavar="N", help="Time exactly N calls of each variant."
-)
-with_target = click.option(
-    "--target", type=PERCENT, metavar="PERCENT", help="Stop timing at a 95 % CI of ±PERCENT (default 1)."
-)
-with_checkpoint = click.option(
-    "--checkpoint", is_flag=True, default=None, help="gpt: activation checkpointing of each block."
-)
-with_compiled_autograd = click.option(
-    "--compiled-autograd", is_flag=True, default=None, help="gpt: compile the whole backward, hooks too."
-)
-with_rank_timeout = click.option(
-    "--timeout", type=SECONDS, metavar="SECONDS", help="With --nproc: wait for a rank so long (default 600)."
+with_html = click.option(
+    "--html",
+    "html_path",
+    is_flag=False,
+    flag_value="",
+    metavar="[PATH]",
+    help="Report: PATH.html, or a folder (default reports). Put it last.",
 )
 with_json = click.option(
     "--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output."

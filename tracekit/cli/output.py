@@ -17,6 +17,8 @@ from tracekit.shell import joined, steering_variables, with_variables
 if TYPE_CHECKING:
     from rich.console import Console
 
+#: What a report's page and its twin end with.
+PAGES = (".html", ".md")
 #: Flags that change what the terminal shows, and no report.
 TERMINAL_ALONE = ("-v", "--verbose", "-q", "--quiet")
 
@@ -62,6 +64,24 @@ def refuse_option(option: str, path_text: str, otherwise: str = "") -> None:
 def is_stream(path: Path) -> bool:
     """Whether the place is a device or a pipe, which takes what is written and holds nothing."""
     return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def page_asked(html_path: str | None, out: Path | None, *inputs: str | None) -> Path | None:
+    """Where `--html`, or `--out` which it was called before, wants the page; None where that is left open. Raises
+    TracekitError for a file that is no page: most likely an input was meant."""
+    if html_path is not None and out is not None:
+        raise TracekitError("--html and --out both say where the page goes: leave --out out")
+    refuse_option("--html", html_path or "")
+    refuse_option("--out", str(out or ""))
+    if not html_path:
+        return out
+    path = Path(html_path)
+    if path.suffix in PAGES:
+        for each in (path.with_suffix(suffix) for suffix in PAGES):
+            check_output_path("--html", str(each), *inputs)
+    elif path.is_file():
+        raise TracekitError(f"--html {html_path} is an existing file: pass PATH.html or a folder, or put --html last")
+    return path
 
 
 def check_apart(outputs: Mapping[str, Path | str | None]) -> None:

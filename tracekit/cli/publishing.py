@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracekit.cli.output import check_apart, command_line, command_of_report, refuse_option
+from tracekit.cli.output import check_apart, command_line, command_of_report
 from tracekit.comparison.commands import measuring_command
 from tracekit.errors import TracekitError
 from tracekit.reading.reports import Destination, place_of_report, report_of_run, write_report
@@ -33,14 +33,12 @@ def destination(
     json_path: str | None,
     *inputs: str | None,
     force: bool,
-    option: str = "--out",
 ) -> Destination:
-    """Where a report of this name goes, as `option` says; `identity` is None for one that is yet to begin. Raises
+    """Where a report of this name goes, as `page_asked` says; `identity` is None for one that is yet to begin. Raises
     TracekitError, before anything is read, where the JSON would replace the page or its twin, or they an input or
     anything but a report of the same."""
-    refuse_option(option, str(out or ""))
-    ways = Ways("--force", f"another path to {option}")
-    there = Destination(*place_of_report(out, name), identity, force, ways=ways)
+    ways = Ways("--force", "another path to --html")
+    there = Destination(*place_of_report(out, name.replace(" ", "-")), identity, force, ways=ways)
     check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
     there.check(*inputs)
     return there

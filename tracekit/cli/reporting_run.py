@@ -11,7 +11,7 @@ from tracekit.cli.publishing import publish, report_nothing_compiled, show
 from tracekit.comparison.commands import measuring_command, profile_command
 from tracekit.comparison.looking import look_at
 from tracekit.errors import TracekitError
-from tracekit.reading.reports import Destination, identity_of_report_on, report_of_run, reports_of
+from tracekit.reading.reports import Destination, identity_of_report_on, place_of_run_report, report_of_run
 from tracekit.reading.sides import compare_forms, load_side
 from tracekit.reading.traces import Reading
 from tracekit.report.composition.one_side import side_overview
@@ -27,14 +27,20 @@ TRACES = Path("traces")
 
 
 def report_run(
-    folder: Path, json_path: str | None, detail: Detail = "brief", *, force: bool, strict: bool = False
+    folder: Path,
+    json_path: str | None,
+    detail: Detail = "brief",
+    page: Path | None = None,
+    *,
+    force: bool,
+    strict: bool = False,
 ) -> None:
-    """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON; `force`
-    is whether the report replaces whatever has its name. Raises TracekitError in the end where `strict` and nothing was
-    compiled."""
+    """Analyses the run: compares its two forms if it has both, else describes the one. Writes JSON, and the report of
+    both, or of the one where its `page` was asked for; `force` is whether it replaces whatever has its name. Raises
+    TracekitError in the end where `strict` and nothing was compiled."""
     run = store.load(folder)
     console = console_beside(json_path)
-    there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
+    there = Destination(*place_of_run_report(folder, page), identity_of_report_on(run), force)
     if len(run.forms) == 2:
         comparison = compare_forms(folder, run)
         timeline = f"Timeline: {joined(('tracekit', 'open', str(folder)))}"
@@ -50,8 +56,11 @@ def report_run(
         taken = folder != TRACES / folder.name or form.name != "eager"
         out = ("--out", str(folder.with_name(f"{folder.name}-compared"))) if taken else ()
         commands = (f"Run {folder}", f"Compare: {profile_command(run.settings, more=out)}")
-        report = report_of_run(folder, run, single) if detail == "all" else None
-        show(side_overview(single), report, None, console, detail, *commands)
+        report = report_of_run(folder, run, single) if detail == "all" or page else None
+        if report and page:
+            publish(report, there, console, detail, *commands, overview=side_overview(single))
+        else:
+            show(side_overview(single), report, None, console, detail, *commands)
         written = analysis_json(single)
     else:
         command, reading = measuring_command(run), Reading(shapes=True)

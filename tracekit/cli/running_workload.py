@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from tracekit.asked import ON_THE_COMMAND_LINE, check_asked
-from tracekit.cli.output import check_apart, check_output_path, measuring_command_line, say
+from tracekit.cli.output import check_apart, check_output_path, measuring_command_line, page_asked, say
 from tracekit.errors import TracekitError
 from tracekit.measure import profiling
 from tracekit.measure.plan import RANKS_SECONDS, Plan, parse_warmup, place_of_run, plan_timing, rank_here
 from tracekit.measure.progress import console_of_its_own, shown
+from tracekit.model.option import words_of
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
-from tracekit.reading.reports import reports_of
+from tracekit.reading.reports import place_of_run_report, reports_of
 from tracekit.shell import joined
 from tracekit.workloads.own_function import parse_options
 
@@ -24,10 +26,7 @@ if TYPE_CHECKING:
 
 COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 #: Options that say nothing without --compiled.
-COMPILE_OPTIONS = (
-    *("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup"),
-    *("compile_order", "compiled_autograd"),
-)
+COMPILE_OPTIONS = ("no_baseline", *words_of("compiling"), "warmup")
 
 
 def plan_and_run(
@@ -46,6 +45,7 @@ def plan_and_run(
     verify_advice: bool,
     timeout: float | None,
     no_numerics: bool,
+    html_path: str | None,
     out: Path | None,
     force: bool,
     json_path: str | None,
@@ -63,6 +63,7 @@ def plan_and_run(
         raise TracekitError("--timeout has no effect without --nproc: pass --nproc, or leave it out")
     if verify_advice and (no_baseline or not compiled):
         raise TracekitError("--verify-advice needs eager and compiled: pass --compiled, and leave --no-baseline out")
+    page = page_asked(html_path, None)
     plan = Plan(
         request=Request(workload=workload, options=parse_options(options), **asked),  # type: ignore[arg-type]
         forms=("compiled",) if no_baseline else ("eager", "compiled") if compiled else ("eager",),
@@ -75,7 +76,10 @@ def plan_and_run(
         numerics=not no_numerics,
         verify=verify_advice,
         timeout_seconds=timeout or RANKS_SECONDS,
+        page=page,
     )
+    if html_path == "":
+        plan = replace(plan, page=reports_of(place_of_run(plan)))
     check_asked(plan, ON_THE_COMMAND_LINE)
     profile_workload(plan, json_path, detail, strict=strict)
 
@@ -92,9 +96,9 @@ def profile_workload(
         # Rank 0 shows and reports.
         profiling.profile(plan, Silent(), lambda _part: None)
         return
-    if len(plan.forms) > 1:
-        folder = place_of_run(plan)
-        page = reports_of(folder) / folder.name
+    if len(plan.forms) > 1 or plan.page is not None:
+        place = place_of_run_report(place_of_run(plan), plan.page)
+        page = Path(*place)
         check_apart({"--json": json_path, "the page": f"{page}.html", "its twin": f"{page}.md"})
     console = console_of_its_own()
 
@@ -107,4 +111,4 @@ def profile_workload(
     # Reading traces is loaded only now: it would stand beside what was measured.
     from tracekit.cli.reporting_run import report_run
 
-    report_run(folder, json_path, detail, force=plan.force, strict=strict)
+    report_run(folder, json_path, detail, plan.page, force=plan.force, strict=strict)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tracekit import store
-from tracekit.cli.output import check_output_path, console_beside, say, write_json
+from tracekit.cli.output import check_output_path, console_beside, page_asked, say, write_json
 from tracekit.cli.publishing import commands_of_page, destination, show
 from tracekit.comparison.looking import look_at
-from tracekit.errors import TracekitError
 from tracekit.reading.reports import identity_of_report, write_report
 from tracekit.reading.sides import interrupted_run, is_run_folder, load_side, of_rank, raise_if_damaged
 from tracekit.reading.single_run import look_at_run
@@ -45,7 +44,7 @@ def show_analysis(
     """Of one trace; raises in the end where the recording is damaged."""
     (trace,) = of_rank((trace,), rank)
     check_output_path("--json", json_path, trace)
-    asked = _page_place(html_path, trace)
+    asked = page_asked(html_path, None, trace)
     # Sizes tell what limits a kernel: without them the bottleneck would not be the one that `compare` names.
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True, drawn=html_path is not None)
     console = console_beside(json_path)
@@ -63,7 +62,7 @@ def show_analysis(
         named = name_side(trace, form)
         name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label
         identity = identity_of_report("analysis", (named.identity,))
-        there = destination(f"{name}-analysis", identity, asked, json_path, force=force, option="--html PATH")
+        there = destination(f"{name}-analysis", identity, asked, json_path, force=force)
     run = store.load(Path(trace)) if is_run_folder(trace) else None
     single = (
         look_at_run(Path(trace), run, reading, form) if run else look_at(load_side(trace, form=form, reading=reading))
@@ -86,17 +85,3 @@ def show_analysis(
     if json_path is not None:
         write_json(analysis_json(single, top=top or 20), json_path)
     raise_if_damaged(side, strict=strict)
-
-
-def _page_place(asked: str | None, trace: str) -> Path | None:
-    """Where `--html` wants the page, None where it leaves that open. Raises TracekitError for a file that is no page:
-    most likely the trace was meant."""
-    if not asked:
-        return None
-    path = Path(asked)
-    if path.suffix in (".html", ".md"):
-        for each in (path.with_suffix(".html"), path.with_suffix(".md")):
-            check_output_path("--html", str(each), trace)
-    elif path.is_file():
-        raise TracekitError(f"--html {asked} is an existing file: pass PATH.html or a folder, or put --html last")
-    return path

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from tracekit import store
-from tracekit.cli.output import check_output_path, command_of_report, console_beside, write_json
+from tracekit.cli.output import check_output_path, command_of_report, console_beside, page_asked, write_json
 from tracekit.cli.publishing import commands_of_page, destination, publish, report_nothing_compiled
 from tracekit.comparison.comparing import compare as compare_sides
 from tracekit.comparison.judging.alternatives import with_verified
@@ -50,6 +50,7 @@ def show_comparison(
     rank: int | None,
     ops: str | None,
     cpu: bool,
+    html_path: str | None,
     out: Path | None,
     force: bool,
     gate: tuple[Condition, ...],
@@ -70,6 +71,7 @@ def show_comparison(
     a, *others = of_rank((a, *((b,) if b else ()), *more), rank)
     b, more = (others[0], tuple(others[1:])) if b else (b, more)
     check_output_path("--json", json_path, a, b, ops, *more)
+    out = page_asked(html_path, out, a, b, ops, *more)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     if more:
         compare_several((a, b or a, *more), reading, out, json_path, detail, force=force, strict=strict)

@@ -6,22 +6,15 @@ from msgspec.structs import replace
 
 from tracekit.model.advice import Advice
 from tracekit.model.comparison import Side
-from tracekit.model.option import option_words
+from tracekit.model.option import FLAG, TYPED, option_words
 from tracekit.model.run import Run, Settings
-from tracekit.model.workload import DEFAULT_PROMPT
 from tracekit.shell import joined, quoted, retyped, split_variables, with_variables
 from tracekit.statements.advice import CompileLayers, RunAgain
 
-#: Options of `tracekit profile` that hold a setting, in the order they are written.
-OPTIONS = (
-    *("mode", "size", "dtype", "scope", "batch_size", "height", "width", "seq_length", "steps", "pretrained"),
-    *("prompt", "seed", "nproc", "parallel", "compile_order"),
-)
-#: Of these, what every model has.
-COMPILING = ("mode", "scope", "compile_order")
-COMMON = (*COMPILING, "seed", "nproc")
-#: What needs not be said, being what is taken where nothing is.
-UNSAID = {"prompt": DEFAULT_PROMPT, "seed": 0, "compile_order": "after-sharding"}
+#: What every model has besides how it is compiled.
+COMMON = ("seed", "nproc")
+#: How long it was timed is not what was measured.
+NOT_AGAIN = ("iterations",)
 
 #: Options or variables, and their new values.
 Changes = Mapping[str, str]
@@ -65,27 +58,17 @@ def profile_command(
     if settings.own and settings.own.in_program:
         return _program(settings, changes, more)
     words = ["tracekit", "profile", settings.workload, *(["--compiled"] if compiled else [])]
-    for name in OPTIONS:
+    for option in TYPED:
+        name, compiling = option.name, option.role == "compiling"
         # A model of the user's own takes what its `build()` takes.
-        if settings.own and name not in (*COMMON, *settings.own.takes):
+        if settings.own and not (compiling or name in (*COMMON, *settings.own.takes)):
             continue
-        if (name in COMPILING and not compiled) or (name == "size" and settings.pretrained):
-            # Real weights have a size of their own.
+        # Real weights have a size of their own.
+        if (compiling and not compiled) or (name == "size" and settings.pretrained) or name in NOT_AGAIN:
             continue
-        value = changes.get(name, getattr(settings, name))
-        said = value is not None and value != UNSAID.get(name)
-        words += option_words(name, value) if said else []
-    if asked := settings.generation:
-        words += [*option_words("phase", asked.phase), *option_words("cache", asked.cache)]
-        words += option_words("max_new_tokens", asked.max_new_tokens) if asked.max_new_tokens else []
-        words += option_words("use_fast", asked.fast_processor) if asked.fast_processor is not None else []
-    words += option_words("checkpoint", True) if settings.checkpoint else []
-    words += option_words("compiled_autograd", True) if settings.compiled_autograd and compiled else []
-    dynamic = changes.get("dynamic", settings.dynamic)
-    words += option_words("dynamic", dynamic) if dynamic is not None and compiled else []
-    if not settings.fullgraph and compiled and "--fullgraph" not in more:
-        # Most workloads ask for one graph unless told otherwise, and then end at the first break.
-        words += option_words("fullgraph", False)
+        value = changes.get(name, settings.value(name))
+        unsaid = value in (None, option.unsaid) or (option.takes == FLAG and not value) or option.option in more
+        words += [] if unsaid else option_words(name, value)
     own = settings.own.options if settings.own else ()
     return with_variables(joined([*words, *more, *(["--", *own] if own else [])]), settings.variables)
 
@@ -107,19 +90,19 @@ def repeating_command(run: Run, out: str) -> str:
         own += ["--size", settings.size]
         options = _without(options, "--size")
     # What the run wrote besides, this one is not to replace.
-    options = _without(_without(options, "--out"), "--json")
+    options = _without(_without(_without(options, "--out"), "--html"), "--json")
     return with_variables(joined([*own, *options, "--out", out, *rest]), variables)
 
 
 def _without(words: list[str], option: str) -> list[str]:
-    """The words without an option and its value."""
-    kept = []
-    left = iter(words)
-    for word in left:
-        if word == option:
-            next(left, None)
-        elif not word.startswith(f"{option}="):
+    """The words without an option and its value, which an option may follow in its place."""
+    kept: list[str] = []
+    before = ""
+    for word in words:
+        is_value = before == option and (word == "-" or not word.startswith("-"))
+        if word != option and not is_value and not word.startswith(f"{option}="):
             kept.append(word)
+        before = word
     return kept
 
 

@@ -63,7 +63,7 @@ def profile_with_others(plan: Plan, asked: Request, progress: Progress, on_part:
         folder = place_of_run(plan)
         if ranks.rank == 0:
             if len(plan.forms) > 1:
-                refuse_report_there(folder, force=plan.force)
+                refuse_report_there(folder, plan.page, force=plan.force)
             made = stack.enter_context(store.begun(folder, force=plan.force)).resolve()
             stack.enter_context(part_kept(made, on_part))
         plan = replace(plan, request=asked)

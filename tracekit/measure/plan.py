@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.bounded import Patience, Percent, Repeats
-from tracekit.model.option import OPTIONS
+from tracekit.model.option import OPTIONS, Option, words_of
 from tracekit.model.run import FormName, Settings
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.wings import Jobs, jobs
-from tracekit.workloads.registry import all_workloads, check_scope, find
+from tracekit.workloads.registry import check_scope, find
 from tracekit.workloads.sizes import check_pixels, check_request
 
 #: Half the width of the speed-up's interval to reach, in percent.
@@ -29,16 +29,13 @@ RANKS_SECONDS = 600.0
 #: What ranks of a job started elsewhere have in their environment.
 RANK = "RANK"
 OF_A_JOB = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-#: Of a scope, so much goes into a folder's name.
-SCOPE_CHARACTERS = 60
+#: Characters of a setting in a folder's name.
+LONGEST_SETTING = 60
 
 #: The sizes that every workload has.
 COMMON_SIZES = tuple(each.name for each in OPTIONS if each.role == "call" and each.everywhere)
-#: What --warmup may name, by the field of a Request: those, and the sizes of workloads that can be called at others.
-_RESIZED = {*COMMON_SIZES, *(name for info in all_workloads() if info.resizes for name in info.takes)}
-WARMUP_SIZES = {"batch": "batch_size"} | {
-    each.name: each.name for each in OPTIONS if each.role == "call" and each.name in _RESIZED
-}
+#: What --warmup may name, by the field of a Request.
+WARMUP_SIZES = {"batch": "batch_size"} | {name: name for name in words_of("call")}
 
 
 class TimingPlan(Struct, frozen=True):
@@ -64,6 +61,7 @@ class Plan(Struct, frozen=True):
     numerics: bool = True
     verify: bool = False
     timeout_seconds: Patience = RANKS_SECONDS
+    page: Path | None = None  #: Of the report, or the folder of it; None: beside the run where both forms are compared.
 
 
 def plan_timing(
@@ -95,15 +93,18 @@ def place_of_run(plan: Plan) -> Path:
     scope = check_scope(find(request.workload), request.scope)
     if plan.out:
         return plan.out
-    parts = [folder_name(request.workload), plan.forms[-1], request.phase, request.cache]
-    parts += [f"{request.nproc}-ranks"] if request.nproc else []
-    parts += [request.parallel, "checkpointed" if request.checkpoint else None]
-    if "compiled" in plan.forms:
-        parts += [request.mode] if request.mode != "default" else []
-        named = re.sub(r"[^\w.+-]+", "_", scope.replace("*", "each").replace(",", "+"))
-        parts += [named[:SCOPE_CHARACTERS]] if request.scope else []
-        parts += [request.compile_order, "compiled-autograd" if request.compiled_autograd else None]
-    return Path("traces") / "-".join(each for each in parts if each)
+    request = replace(request, scope=request.scope and scope.replace("*", "each").replace(",", "+"))
+    parts = [folder_name(request.workload), plan.forms[-1]]
+    for option in sorted((each for each in OPTIONS if each.folder), key=_is_of_compiling):
+        value = getattr(request, option.name)
+        if value in (None, False, option.default) or (_is_of_compiling(option) and "compiled" not in plan.forms):
+            continue
+        parts.append(option.folder.format(re.sub(r"[^\w.+-]+", "_", str(value))[:LONGEST_SETTING]))
+    return Path("traces") / "-".join(parts)
+
+
+def _is_of_compiling(option: Option) -> bool:
+    return option.role == "compiling"
 
 
 def folder_name(workload: str) -> str:

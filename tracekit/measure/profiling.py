@@ -64,7 +64,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
         return joined
     folder = planning.place_of_run(plan)
     if len(plan.forms) > 1:
-        refuse_report_there(folder, force=plan.force)
+        refuse_report_there(folder, plan.page, force=plan.force)
     plan = replace(plan, request=asked)
     with store.begun(folder, force=plan.force) as draft:
         with part_kept(draft, on_part):

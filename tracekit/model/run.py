@@ -23,20 +23,10 @@ from tracekit.model.compilation import Diagnostics, NotCompiled
 from tracekit.model.gpu import FormMemory, GpuState
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
+from tracekit.model.option import CacheKind, CompileOrder, Parallel, Phase
 from tracekit.model.quartiles import HostTimes, Quartiles
 from tracekit.model.recording_cost import RecordingCost
 from tracekit.model.timing import FormTiming, Startup, refuse_no_times
-
-#: `prefill`: one forward over the prompts. `decode`: one forward over one token of each, the cache full of prompts.
-Phase = Literal["generate", "prefill", "decode"]
-CacheKind = Literal["dynamic", "static"]
-#: How a model is spread over ranks: DistributedDataParallel, `fully_shard`, tensor parallel; its tokens, with attention
-#: by Ulysses or ring.
-Parallel = Literal["ddp", "fsdp2", "tp", "ulysses", "ring"]
-
-
-#: Whether blocks are compiled as they are sharded, or first: `fully_shard` then has what torch.compile returned.
-CompileOrder = Literal["after-sharding", "before-sharding"]
 
 
 class Generation(Struct, frozen=True):
@@ -89,6 +79,11 @@ class Settings(Struct, frozen=True):
     checkpoint: bool | None = None  #: Activations are computed again in backward, not kept.
     compile_order: CompileOrder | None = None
     compiled_autograd: bool | None = None
+
+    def value(self, name: str) -> object:
+        """That of the option of this name; None where the workload has no such setting."""
+        generated = {"use_fast": "fast_processor"}.get(name, name)
+        return getattr(self, name) if hasattr(self, name) else getattr(self.generation, generated, None)
 
 
 class Environment(Struct, frozen=True):

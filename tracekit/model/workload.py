@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from tracekit.model.bounded import Argument, Calls, Count, Many, Whole, Word
-from tracekit.model.run import CacheKind, CompileOrder, Component, Parallel, Phase, Settings
+from tracekit.model.option import CacheKind, CompileOrder, Parallel, Phase
+from tracekit.model.run import Component, Settings
 
 if TYPE_CHECKING:
     from torch import nn
@@ -79,9 +80,6 @@ class WorkloadInfo(Struct, frozen=True):
 
 #: A workload's `breaks` where torch.compile was made to give one graph or fail, at tiny size, and gave it.
 NO_BREAKS = "none: one graph at tiny size"
-
-#: What a workload that draws is asked for where nobody gives a `prompt`.
-DEFAULT_PROMPT = "A cat holding a sign that says hello world"
 
 #: The size of real weights that are none of the list's.
 THEIR_SIZE = "its own"

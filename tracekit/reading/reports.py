@@ -75,12 +75,17 @@ class Destination(Struct, frozen=True):
                 )
 
 
-def place_of_report(asked: Path | None, name: str) -> tuple[Path, str]:
-    """The folder and the name of a report: `x.html` names it, any other place is its folder; `reports` where none was
+def place_of_report(asked: Path | None, name: str, otherwise: Path = Path("reports")) -> tuple[Path, str]:
+    """The folder and the name of a report: `x.html` names it, any other place is its folder; `otherwise` where none was
     asked for. `name` is what it is called then."""
     if asked is not None and asked.suffix in (".html", ".md"):
         return asked.parent, asked.stem
-    return asked or Path("reports"), name.replace(" ", "-")
+    return asked or otherwise, name
+
+
+def place_of_run_report(folder: Path, asked: Path | None) -> tuple[Path, str]:
+    """The same of the report of the run in `folder`."""
+    return place_of_report(asked, folder.name, reports_of(folder))
 
 
 def reports_of(folder: Path) -> Path:
@@ -109,11 +114,11 @@ def report_of_run(folder: Path, run: Run, made: Comparison | SingleRun, command:
     return comparison_report(made, run, command, command_to_repeat(folder, run))
 
 
-def refuse_report_there(folder: Path, *, force: bool) -> None:
+def refuse_report_there(folder: Path, page: Path | None = None, *, force: bool) -> None:
     """Raises TracekitError where a run that is to be made would replace a report: its own folder is not there yet, so
     that is another run's."""
     if not folder.exists():
-        Destination(reports_of(folder), folder.name, None, force).check()
+        Destination(*place_of_run_report(folder, page), None, force).check()
 
 
 def write_report(report: Report, there: Destination) -> tuple[Path, Path]:

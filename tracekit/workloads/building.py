@@ -13,7 +13,8 @@ import torch.distributed as dist
 from tracekit.asked import check_value
 from tracekit.errors import TracekitError
 from tracekit.model.bounded import Argument
-from tracekit.model.run import Parallel, Settings
+from tracekit.model.option import Parallel, words_of
+from tracekit.model.run import Settings
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.shell import steering_variables
 
@@ -21,7 +22,7 @@ from tracekit.shell import steering_variables
 GPU_ITERATIONS = 20
 CPU_ITERATIONS = 10
 #: Settings that are as asked.
-AS_ASKED = ("mode", "dynamic", "batch_size", "height", "width", "steps", "prompt", "pretrained", "seed")
+AS_ASKED = ("mode", "dynamic", *words_of("call"), "prompt", "pretrained", "seed")
 WITHOUT = "leave --pretrained out: random weights run the same kernels"
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 

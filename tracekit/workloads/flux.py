@@ -21,9 +21,10 @@ from msgspec.structs import replace
 from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel
 
 from tracekit.errors import TracekitError
+from tracekit.model.option import DEFAULT_PROMPT, Parallel
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component, Parallel, Settings
-from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget, Request, WorkloadInfo
+from tracekit.model.run import Component, Settings
+from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, WorkloadInfo
 from tracekit.shell import joined
 from tracekit.workloads import inputs
 from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, parallel_here, random_weights

@@ -17,8 +17,9 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from tracekit.errors import TracekitError
+from tracekit.model.option import Parallel
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component, Parallel
+from tracekit.model.run import Component
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.building import count_parameters, fill_in, parallel_here, random_weights
 from tracekit.workloads.registry import GPT

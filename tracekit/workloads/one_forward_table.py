@@ -315,7 +315,7 @@ ONE_FORWARD = (
     ),
     OneForward(
         name="sdxl",
-        title="Stable Diffusion XL's UNet, one denoising step: diffusers.UNet2DConditionModel",
+        title="Stable Diffusion XL's UNet: one denoising step, diffusers.UNet2DConditionModel",
         kind="UNet2DConditionModel",
         family="diffusers_model",
         full=Size("the published architecture: 320 to 1280 wide; 1024x1024, with guidance", _pixels(1024), 9.0),

@@ -1,9 +1,9 @@
 """A user's own model: what their `build()` returns, or what they hand to `tracekit.profile`, as a workload."""
 
-import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -15,13 +15,14 @@ from torch.distributed.device_mesh import init_device_mesh
 from tracekit.asked import check_value
 from tracekit.errors import TracekitError
 from tracekit.model.bounded import Argument, Many
+from tracekit.model.option import BY_NAME, words_of
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, UserModel
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, Workload, WorkloadInfo
 from tracekit.torch_internals import is_compiled, tree_leaves, tree_map_only
 from tracekit.workloads.building import count_parameters, fill_in
 from tracekit.workloads.own_errors import kind_of, their_error
-from tracekit.workloads.own_function import arguments_of, load_function, taken
+from tracekit.workloads.own_function import arguments_of, load_function, taken, what_it_takes
 from tracekit.workloads.unlisted import OWN_SIZE, find_own, own_info
 
 RETURNS = (
@@ -43,7 +44,7 @@ class Called(nn.Module):
         object.__setattr__(self, "function", function)
         # The modules that the function holds on to, by the names that it has for them; none that lies in another.
         inner: Any = function
-        while isinstance(inner, functools.partial):
+        while isinstance(inner, partial):
             inner = inner.func
         owner = getattr(inner, "__self__", None)
         held: dict[str, object] = {"model": owner} if owner is not None else {}
@@ -66,24 +67,32 @@ def workload_of_return(returned: object, place: str, device: str) -> WithInputs:
     if isinstance(returned, Workload):
         return checked(returned, place)
     came = f"{place} returned"
-    if isinstance(returned, tuple) and returned and isinstance(returned[0], nn.Module):
-        module, *inputs = returned
-        kwargs = inputs.pop() if inputs and isinstance(inputs[-1], dict) else {}
-        match inputs:
-            case [] if len(returned) > 1:
-                args: tuple[Any, ...] = ()
-            case [tuple() | list() as sequence]:
-                args = tuple(sequence)
-            case [torch.Tensor() as tensor]:
-                args = (tensor,)
-            case _:
-                kinds = ", ".join(type(each).__name__ for each in returned)
-                raise TracekitError(f"{came} ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
-        args, kwargs = tree_map_only(torch.Tensor, lambda each: each.to(device), (args, kwargs))
+    if (pair := _pair_of(returned, came, device)) is not None:
+        module, args, kwargs = pair
         return workload_of_call(module.to(device), args, kwargs, came)
     if callable(returned) and not isinstance(returned, type):
         return workload_of_call(returned.to(device) if isinstance(returned, nn.Module) else returned, (), {}, came)
     raise TracekitError(f"{came} {kind_of(returned)}: {RETURNS}")
+
+
+def _pair_of(returned: object, came: str, device: str) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]] | None:
+    """A module and its inputs, these on `device`; None of anything else."""
+    if not (isinstance(returned, tuple) and returned and isinstance(returned[0], nn.Module)):
+        return None
+    module, *inputs = returned
+    kwargs = inputs.pop() if inputs and isinstance(inputs[-1], dict) else {}
+    match inputs:
+        case [] if len(returned) > 1:
+            args: tuple[Any, ...] = ()
+        case [tuple() | list() as sequence]:
+            args = tuple(sequence)
+        case [torch.Tensor() as tensor]:
+            args = (tensor,)
+        case _:
+            kinds = ", ".join(type(each).__name__ for each in returned)
+            raise TracekitError(f"{came} ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
+    args, kwargs = tree_map_only(torch.Tensor, lambda each: each.to(device), (args, kwargs))
+    return module, args, kwargs
 
 
 def workload_of_call(
@@ -95,11 +104,7 @@ def workload_of_call(
     _check_inputs(model, args, kwargs, came)
     inputs = tuple(each for each in tree_leaves((args, dict(kwargs))) if isinstance(each, torch.Tensor))
     if isinstance(model, nn.Module):
-
-        def call() -> object:
-            with torch.no_grad():
-                return model(*args, **kwargs)
-
+        call = partial(_without_gradients, model, args, kwargs)
         notes = ("The call runs under torch.no_grad().",)
         return Workload(call=call, modules={"model": model}, notes=notes), inputs
     wrapped = Called(model)
@@ -107,6 +112,11 @@ def workload_of_call(
         _refuse_compiled(module)
     name = getattr(model, "__name__", "call").replace("<lambda>", "call")
     return Workload(call=lambda: wrapped(*args, **kwargs), modules={name: wrapped}), inputs
+
+
+def _without_gradients(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
+    with torch.no_grad():
+        return module(*args, **kwargs)
 
 
 def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> None:
@@ -183,29 +193,86 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         with _theirs(f"a call of what {place} returned", called_with):
             built.call()
 
-    return replace(built, trial=trial)
+    return replace(built, trial=trial, call_at=_calls_at(function, request, returned, device))
+
+
+def _calls_at(
+    function: Callable[..., object], request: Request, returned: object, device: str
+) -> Callable[[Request], Callable[[], object]]:
+    """What makes a call of the model that `function` returned at other sizes: by the Workload's own `call_at`; else the
+    function is called again with these sizes, for the inputs alone. That raises TracekitError where it does not take
+    them, returns no module with inputs, or its model has other weights at other sizes."""
+    place, leave = f"{request.workload}()", "or leave --warmup out"
+    # Compiling may put others in their place.
+    weights = _shapes(returned[0]) if isinstance(returned, tuple) and isinstance(returned[0], nn.Module) else {}
+
+    @cache
+    def call_at(other: Request) -> Callable[[], object]:
+        sizes = {name: size for name in words_of("call") if (size := getattr(other, name)) != getattr(request, name)}
+        written = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        if isinstance(returned, Workload):
+            if returned.call_at is None or {*sizes} != {"batch_size"}:
+                has = "has no call_at" if returned.call_at is None else "has a call_at for batch sizes only"
+                raise TracekitError(f"the Workload that {place} returned {has}: return (module, args), {leave}")
+            return returned.call_at(other.batch_size)
+        if not (isinstance(returned, tuple) and isinstance(returned[0], nn.Module)):
+            what = kind_of(returned)
+            raise TracekitError(
+                f"{place} returned {what} without inputs: return (module, args) or a Workload with call_at, {leave}"
+            )
+        if missing := [name for name in sizes if name not in taken(function)]:
+            raise TracekitError(
+                f"{request.workload} takes no {missing[0]}: add such a parameter, {leave}; it takes"
+                f" {what_it_takes(function)}"
+            )
+        with random_state_kept(), _theirs(f"{place} with {written}"):
+            torch.manual_seed(request.seed)
+            pair = _pair_of(function(**_arguments(function, other, device)), f"{place} with {written} returned", device)
+        now = _shapes(pair[0]) if pair else {}
+        if pair is None or now != weights:
+            which = next((name for name in {**weights, **now} if now.get(name) != weights.get(name)), "another model")
+            raise TracekitError(
+                f"{place} with {written} builds a model of other weights ({which}): --warmup calls one model at two"
+                " sizes; make weights that do not depend on them"
+            )
+        return partial(_without_gradients, returned[0], *pair[1:])
+
+    return call_at
+
+
+def _shapes(module: nn.Module) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (each.shape, each.dtype) for name, each in (*module.named_parameters(), *module.named_buffers())}
 
 
 def prepared(request: Request, device: str) -> tuple[Callable[..., object], dict[str, Any]]:
     """The user's function, and what it is to be called with. Raises TracekitError for a file that cannot be run and for
     options that the function does not take."""
-    name = request.workload
-    function = load_function(name)
-    if request.batch_size != 1 and "batch_size" not in taken(function):
-        raise TracekitError(f"{name} takes no batch_size: leave --batch-size out, or add a parameter batch_size")
+    function = load_function(request.workload)
+    return function, _arguments(function, request, device)
+
+
+def _arguments(function: Callable[..., object], request: Request, device: str) -> dict[str, Any]:
+    name, takes = request.workload, taken(function)
+    sizes = {size: getattr(request, size) for size in words_of("call")}
+    for size, value in sizes.items():
+        if value not in (None, BY_NAME[size].default) and size not in takes:
+            raise TracekitError(
+                f"{name} takes no {size}: leave {BY_NAME[size].option} out, or add a parameter {size}; it takes"
+                f" {what_it_takes(function)}"
+            )
     common = {
-        "batch_size": request.batch_size,
+        **{size: value for size, value in sizes.items() if value is not None},
         "dtype": getattr(torch, request.dtype or ("float32" if device == "cpu" else "bfloat16")),
         "device": device,
         "seed": request.seed,
         "rank": dist.get_rank() if dist.is_initialized() else 0,
         "world_size": dist.get_world_size() if dist.is_initialized() else 1,
     }
-    if "mesh" in taken(function):
+    if "mesh" in takes:
         if not dist.is_initialized() and not request.nproc:
             raise TracekitError(f"{name} takes mesh: pass --nproc N to run N ranks")
         common["mesh"] = init_device_mesh(device, (dist.get_world_size(),)) if dist.is_initialized() else None
-    return function, arguments_of(function, name, request.options, common)
+    return arguments_of(function, name, request.options, common)
 
 
 @contextmanager
@@ -259,13 +326,12 @@ def assembled(
         dtype=str(dtype).removeprefix("torch."),
         own=replace(own, training=tuple(training)),
     )
-    call_at, names = given.call_at, tuple(given.modules) if given.compiled is None else given.compiled
+    names = tuple(given.modules) if given.compiled is None else given.compiled
     compiled = {id(given.modules[name]) for name in names}
     return BuiltWorkload(
         info=info,
         settings=settings,
         call=given.call,
-        call_at=(lambda other: call_at(other.batch_size)) if call_at else None,
         targets=tuple(CompileTarget(name, given.modules[name]) for name in names),
         components=tuple(
             Component(name, count_parameters(module), id(module) in compiled) for name, module in given.modules.items()

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from tracekit.errors import TracekitError
+from tracekit.model.option import OPTIONS
 from tracekit.workloads.own_errors import kind_of, their_error
 from tracekit.workloads.unlisted import is_file, no_such_module
 
@@ -29,6 +30,8 @@ COMMON = {
     "mesh": "pass --nproc before the --",
     "device": "tracekit uses the GPU if there is one; CUDA_VISIBLE_DEVICES= hides it",
 }
+#: What it gets where the user chose it, by an option or after --: all sizes of a call but the batch.
+SIZES = {each.name: each.option for each in OPTIONS if each.role == "call" and not each.everywhere}
 MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -131,16 +134,36 @@ def arguments_of(
         _check_name(name, parameters, place)
     for parameter in parameters.values():
         needed = parameter.default is parameter.empty and parameter.kind not in MANY
-        if needed and parameter.name not in given and parameter.name not in COMMON:
-            raise TracekitError(f"{place} needs {parameter.name}: pass it after --, as in -- {parameter.name}=VALUE")
+        if needed and parameter.name not in {*given, *COMMON, *common}:
+            how = f"it after --, as in -- {parameter.name}=VALUE"
+            how = f"{SIZES[parameter.name]} N" if parameter.name in SIZES else how
+            raise TracekitError(f"{place} needs {parameter.name}: pass {how}")
+    for name in {*given} & {*SIZES} & {*common}:
+        raise TracekitError(f"{SIZES[name]} and -- {name}={given[name]} are the same option: leave one out")
     shared = {name: value for name, value in common.items() if name in parameters}
     return {**shared, **{name: _typed(name, value, parameters.get(name), place) for name, value in given.items()}}
 
 
 def taken(build: Callable[..., object]) -> tuple[str, ...]:
-    """Which of the common arguments `build` names."""
+    """Which of the common arguments and of the sizes `build` names."""
     parameters = _parameters(build)
-    return tuple(name for name in COMMON if name in parameters)
+    return tuple(name for name in (*COMMON, *SIZES) if name in parameters)
+
+
+def what_it_takes(build: Callable[..., object]) -> str:
+    """`layers (int, 2), dtype`; `nothing` of a function without parameters."""
+    return ", ".join(map(_described, _parameters(build).values())) or "nothing"
+
+
+def _described(parameter: inspect.Parameter) -> str:
+    """`layers (int, 2)`; of a common argument the name alone."""
+    if parameter.name in COMMON:
+        return parameter.name
+    kind = _kind(parameter)
+    known = [getattr(kind, "__name__", str(kind))] if kind else []
+    known += [repr(parameter.default)] if parameter.default is not parameter.empty else []
+    name = str(parameter).partition(":")[0] if parameter.kind in MANY else parameter.name
+    return f"{name} ({', '.join(known)})" if known else name
 
 
 def _parameters(build: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
@@ -158,14 +181,8 @@ def _check_name(name: str, parameters: Mapping[str, inspect.Parameter], place: s
         raise TracekitError(f"{place} takes no {name}")
     if name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return
-    takes = {}
-    for each in parameters.values():
-        if each.name not in COMMON and each.kind not in MANY:
-            # `layers (int, 2)`.
-            kind = _kind(each)
-            known = [getattr(kind, "__name__", str(kind))] if kind else []
-            known += [repr(each.default)] if each.default is not each.empty else []
-            takes[each.name] = f"{each.name} ({', '.join(known)})" if known else each.name
+    own = [each for each in parameters.values() if each.name not in COMMON and each.kind not in MANY]
+    takes = {each.name: _described(each) for each in own}
     near = difflib.get_close_matches(name, takes, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}? " if near else ""
     raise TracekitError(f"{place} takes no {name}: {hint}its options: {', '.join(takes.values()) or 'none'}")

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.cell import Source
-from tracekit.model.option import OWN_WEIGHTS
+from tracekit.model.option import OWN_WEIGHTS, words_of
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.workloads.own_errors import OURS
 
@@ -33,7 +33,7 @@ INSTALLED = ("site-packages", "dist-packages")
 
 ANY_TRANSFORMERS = WorkloadInfo(
     name="hf:ORG/NAME",
-    title="any model of transformers, built from its configuration: from the cache, a folder, or with --download",
+    title="any model of transformers: built from its configuration in the cache, a folder, or with --download",
     module="tracekit.workloads.hub",
     sizes={"full": FULL, "small": "full width, 2 layers of each stack"},
     memory_gib={},
@@ -46,7 +46,7 @@ ANY_TRANSFORMERS = WorkloadInfo(
 ANY_DIFFUSERS = replace(
     ANY_TRANSFORMERS,
     name="diffusers:ORG/NAME",
-    title="one denoising step of a known transformer or UNet of diffusers, built from its configuration",
+    title="one denoising step by diffusers: a known transformer or UNet, built from its configuration",
     module="tracekit.workloads.diffusers_model",
     sizes={"full": FULL},
     scopes={"model": "the denoiser"},
@@ -141,7 +141,8 @@ def own_info(name: str, size: str) -> WorkloadInfo:
         memory_gib={},
         scopes={"model": "all that it hands over"},
         fullgraph=False,
-        takes=("options", "nproc"),
+        # Of sizes, what its `build()` takes: that shows once it is loaded.
+        takes=("options", "nproc", *(name for name in words_of("call") if name != "batch_size")),
         resizes=True,
         needs_only_torch=True,
     )

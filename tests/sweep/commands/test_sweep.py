@@ -325,6 +325,9 @@ def test_reports_of_folders_of_one_name_do_not_replace_each_other(children: Chil
     assert folders == {"a/vit", "b/vit", "c/reports", "reports"}
     sweep("--show", "a/vit", "--out", "elsewhere")
     assert Path("elsewhere/sweep-vit.html").is_file()
+    sweep("--show", "a/vit", "--html", "shown.html")
+    sweep("vit", "--html", "mine")
+    assert Path("shown.html").is_file() and Path("mine/sweep-vit.html").is_file()
 
 
 def test_the_report_names_the_commands_that_measured_it_and_what_goes_on(

@@ -9,6 +9,7 @@ from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.comparison.modules import is_within
 from tracekit.comparison.waiting import most_slowed
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.shell import joined
 from tracekit.statements.advice import ListScopes
 from tracekit.statements.findings.compiling import FellBack, HitRecompileLimit, LittleCompiled, UncompiledComponent
 
@@ -45,10 +46,12 @@ def find_little_compiled(comparison: Comparison) -> Finding | None:
     share = regions.gpu_share if regions is not None and regions.count else None
     if share is None or share >= LITTLE or side.entering is None or side.entering.window.kind == "span":
         return None
-    scope = side.settings.scope if side.settings else None
+    settings = side.settings
+    scope = settings.scope if settings else None
     statement = LittleCompiled(side=side.label, compiled_share=share, busy_us=side.busy_us, scope=scope)
-    # Lists what --scope takes.
-    return Finding(statement, advice=ListScopes("tracekit workloads") if side.settings else None)
+    # Lists what --scope takes, of a workload with a name.
+    command = joined(("tracekit", "workloads", settings.workload)) if settings and not settings.own else None
+    return Finding(statement, advice=ListScopes(command) if command else None)
 
 
 def find_uncompiled_component(comparison: Comparison) -> Finding | None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tracekit.model.comparison import Side
 from tracekit.model.numerics import UNIT_ROUNDOFF, Accuracy, FormNumerics, OutputDifference, TensorDifference
+from tracekit.model.option import words_of
 from tracekit.model.run import Settings
 from tracekit.statements import accuracy as reasons
 
@@ -32,7 +33,7 @@ FACTOR_OF_SEEDS = 10.0
 Result = Literal["as_accurate", "less_accurate", "undecided", "random"]
 SEVEREST = ("less_accurate", "undecided", "random", "as_accurate", "equal")
 #: Settings that change how a form computes, not what.
-HOW = ("scope", "mode", "fullgraph", "dynamic", "compile_order", "compiled_autograd", "iterations", "variables")
+HOW = (*words_of("compiling"), "iterations", "variables")
 HALF = ("bfloat16", "float16")
 
 

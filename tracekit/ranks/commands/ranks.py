@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, with_detail, with_json, with_steps, with_window
+from tracekit.cli.options import FORMS, WIDE_HELP, with_detail, with_html, with_json, with_steps, with_window
 from tracekit.ranks.commands.engine import with_engine
 
 
@@ -15,14 +15,7 @@ from tracekit.ranks.commands.engine import with_engine
 @click.option("--form", type=FORMS, help="Variant of a run folder of several ranks (default: compiled, if recorded).")
 @with_window
 @with_steps
-@click.option(
-    "--html",
-    "html_path",
-    is_flag=False,
-    flag_value="",
-    metavar="[PATH]",
-    help="Write a page and its markdown twin: PATH.html, or a folder for them; reports if not given. Stands last.",
-)
+@with_html
 @click.option("--force", is_flag=True, help="Replace whatever has the page's name.")
 @with_json
 @click.option(

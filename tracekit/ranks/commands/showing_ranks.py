@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tracekit.cli.output import check_output_path, console_beside, write_json
+from tracekit.cli.output import check_output_path, console_beside, page_asked, write_json
 from tracekit.cli.publishing import destination, show
 from tracekit.errors import TracekitError
 from tracekit.ranks.reading.loading import RanksReading
@@ -46,8 +46,8 @@ def show_ranks(
     if html_path is not None:
         name = f"{Path(places[0]).resolve().name.partition('.')[0]}-ranks"
         identity = identity_of_report("ranks", found)
-        asked = Path(html_path) if html_path else None
-        there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
+        asked = page_asked(html_path, None, *places)
+        there = destination(name, identity, asked, json_path, force=force)
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
     told, each_alone = tell_recordings(found, reading, engine, drawn=there is not None, each_alone=collectives == "all")
 

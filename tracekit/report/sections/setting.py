@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tracekit.model.gpu import GpuState
+from tracekit.model.option import BY_NAME, OPTIONS
 from tracekit.model.run import Run
 from tracekit.names import clipped
 from tracekit.numbers import MISSING, duration, percent, size
@@ -16,13 +17,9 @@ from tracekit.shell import variable_words
 #: So many modules are named that are compiled in a part.
 NAMED = 4
 
-SETTINGS = {
-    "batch_size": "batch size",
-    "steps": "denoising steps",
-    "max_new_tokens": "new tokens",
-    "fast_processor": "fast processor",
-    "compile_order": "order of compiling and sharding",
-    "compiled_autograd": "compiled autograd",
+#: What the manifest calls otherwise than its option, and what is its own.
+WORDS = {each.name: each.word for each in OPTIONS} | {
+    "fast_processor": BY_NAME["use_fast"].word,
     "iterations": "timed calls, minimum",
 }
 
@@ -49,7 +46,7 @@ def settings_table(sides: Sides) -> Table | None:
             fields["variables"] = variable_words(side.settings.variables) or None
             if own and own["options"]:
                 fields["options"] = " ".join(own["options"])
-        found.append({SETTINGS.get(name, name): value for name, value in fields.items()})
+        found.append({WORDS.get(name, name): value for name, value in fields.items()})
     return _compared("Settings", sides, found)
 
 

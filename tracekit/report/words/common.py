@@ -352,10 +352,10 @@ def subject(side: Side) -> str:
 def work_words(settings: Settings) -> tuple[list[str], list[str]]:
     """Which model it is, and what one call of it does."""
     ranks = [counted(settings.nproc, "rank")] if settings.nproc else []
-    if settings.own:
-        # Nobody but its owner knows what it is called with.
-        return [settings.workload, *settings.own.options], [settings.dtype, *ranks]
-    parts = [settings.dtype, f"batch {settings.batch_size}"]
+    own = settings.own
+    parts = [settings.dtype]
+    # Of a user's own model nobody but its owner knows what it is called with, but for what its `build()` takes.
+    parts += [f"batch {settings.batch_size}"] if own is None or "batch_size" in own.takes else []
     parts += [f"{settings.height}\N{MULTIPLICATION SIGN}{settings.width}"] if settings.height and settings.width else []
     parts += [f"{settings.seq_length} tokens"] if settings.seq_length else []
     parts += [f"{settings.steps} denoising step{'s' if settings.steps > 1 else ''}"] if settings.steps else []
@@ -365,7 +365,7 @@ def work_words(settings: Settings) -> tuple[list[str], list[str]]:
         parts.append(f"{asked}, {settings.generation.cache} cache")
     parts += [f"{each} ({settings.parallel})" if settings.parallel else each for each in ranks]
     parts += ["activation checkpointing"] if settings.checkpoint else []
-    return [settings.workload, f"{settings.size} size"], parts
+    return [settings.workload, *(own.options if own else [f"{settings.size} size"])], parts
 
 
 def compiling_words(settings: Settings) -> list[str]:

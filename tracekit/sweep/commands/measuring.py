@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit.cli.output import measuring_command_line, say
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 
 
 def sweep_and_show(
-    planned: Planned, calls: int, json_path: str | None, detail: Detail, engine: str, *, force: bool
+    planned: Planned, calls: int, json_path: str | None, detail: Detail, engine: str, page: Path | None, *, force: bool
 ) -> None:
     """Runs what is left by the engine, saying what came of each cell, and shows all that the folder holds.
 
@@ -70,7 +71,7 @@ def sweep_and_show(
     # Before the cells' requirements are checked, which takes seconds.
     folder.check_content()
     asked = folder.asked()
-    identity, reports = identity_of_sweep(asked, ()) if asked else None, reports_of_sweep(folder.path)
+    identity, reports = identity_of_sweep(asked, ()) if asked else None, page or reports_of_sweep(folder.path)
     destination(f"sweep-{folder.name}", identity, reports, json_path, force=force)
     console = console_of_its_own()
     left = (*find_left(plan, folder), *find_unconfirmed(plan, folder))
@@ -85,7 +86,7 @@ def sweep_and_show(
                 say(console, doubt)
         run = partial(run_cells_on, cluster) if cluster else partial(run_cells, server)
         _run_and_say(planned, console, engine, on, run)
-    show_sweep(folder.path, calls, json_path, detail, force=force)
+    show_sweep(folder.path, calls, json_path, detail, page, force=force)
     found = [list(filter(None, folder.load_processes(cell.key, 1).values())) for cell in plan.cells]
     failed = sum(bool(each) and all(result.outcome != "done" for result in each) for each in found)
     again = resume_command(folder, "--retry-failed")

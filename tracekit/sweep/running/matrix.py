@@ -43,7 +43,9 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
         info = find(workload)
         for values in itertools.product(*(axes[name] for name in names)):
             asked = {**fixed, **dict(zip(names, values, strict=True))}
-            if asked.get("height") is not None and asked.get("width") is None and "width" in info.takes:
+            # A `build()` may take a height alone.
+            square = "width" in info.takes and "options" not in info.takes
+            if asked.get("height") is not None and asked.get("width") is None and square:
                 asked["width"] = asked["height"]
             form: FormName = "eager" if asked.get("mode") == EAGER else "compiled"
             # Also where nothing is compiled: a wrong name is told.
