@@ -177,10 +177,8 @@ class WholeTrace(Health):
     spans: Sequence[str]  #: A few that may be named.
 
     def long(self) -> str:
-        told = "the whole trace is analyzed: figures are totals, not per step"
-        if not self.spans:
-            return told
-        return f"{told}; --window takes the name of a span ({', '.join(self.spans)}) or a regular expression"
+        told = "no marked steps: figures are of the whole trace"
+        return f"{told}; --window takes a span: {', '.join(self.spans)}" if self.spans else told
 
 
 class EmptySteps(Health):

@@ -34,6 +34,7 @@ LESS_THAN_NONE = "other, less overlap"
 IN_NO_TRACE, EXCEEDED = "in no trace", "causes exceed it"
 #: GPU time that the call had no room for: it moves from recording to recording.
 BEYOND, BEYOND_WHAT = "Traced beyond the call", "GPU time varies by recording"
+TOTAL = "Total"
 #: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
 KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
 #: A cause of idle time has this share of the last side's idle time, or of the largest one's change.
@@ -70,6 +71,9 @@ def call_account(sides: Sides, comparison: Comparison | None = None) -> Account 
         over = tuple(call - (side.busy_us or 0.0) - us for call, side, us in zip(calls, every, whole_us, strict=True))
         if max(map(abs, over)) >= LEAST_RESIDUAL * calls[0]:
             rows.append(AccountRow(BEYOND, over, BEYOND_WHAT, level=0))
+        if basis == "trace":
+            # No headline has it.
+            rows.append(AccountRow(TOTAL, tuple(calls), level=0, sums=True))
     window, job = WINDOWS[every[0].analysis.window.kind], comparison.job if comparison else None
     # A job's call is its slowest rank's, round by round; what fills it is told of one rank.
     whose = f"The job's {window} on rank {job.slowest}" if job else f"Where a {window} goes"
