@@ -378,7 +378,7 @@ class AccountRow(Struct, frozen=True):
 
 
 class Account(Struct, frozen=True):
-    """Where a call's time goes. The other rows of level 0 add up to the call, those of level 1 below one to that one."""
+    """Where a call's time goes. The rows of level 0 but sums add up to the call, those of level 1 below one to it."""
 
     title: str
     labels: tuple[str, ...]

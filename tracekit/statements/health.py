@@ -177,7 +177,7 @@ class WholeTrace(Health):
     spans: Sequence[str]  #: A few that may be named.
 
     def long(self) -> str:
-        told = "no marked steps: figures are of the whole trace"
+        told = "figures are of the whole trace, not per step"
         return f"{told}; --window takes a span: {', '.join(self.spans)}" if self.spans else told
 
 

@@ -8,7 +8,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.idle_estimate import NOTHING, Between, changes_between, sum_between
 from tracekit.model.waterfall import Basis
 from tracekit.names import clipped_within
-from tracekit.numbers import MISSING, duration, figure_change, scale_of, times
+from tracekit.numbers import MISSING, duration, figure_change, percent, scale_of, times
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.figures import basis_of
 from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
@@ -229,6 +229,29 @@ def _half_us(causes: Sequence[Causes]) -> tuple[float, ...]:
     """A sum is as certain as its least certain part: that it is no more so than all are together, ± says."""
     changes = [_changes(causes)] if len(causes) == 2 else []
     return tuple(max((each.half_us for each in of.values()), default=0.0) for of in (*causes, *changes))
+
+
+def time_words(sides: Sides) -> str:
+    """`GPU kernels 0.736 → 0.855 ms, GPU idle 4.057 → 3.239 ms`, of CPU runs the share of operators; empty where the
+    sides are not alike, or nothing is known."""
+    every = [side for _, side in sides]
+    if uses := [(side.analysis.cpu, side.analysis.window.span_us) for side in every if side.analysis.cpu]:
+        shares = " → ".join(percent(use.operator_us / span_us, 0) for use, span_us in uses if span_us)
+        return f"operators {shares} of the time, with profiler"
+    basis = basis_of(every)
+    parts: dict[str, list[float | None]] = {
+        KERNELS: [side.compute_us for side in every],
+        EXPOSED: [side.exposed_us for side in every],
+        "GPU idle": [side.idle_us(basis) for side in every],
+    }
+    known = {name: [us for us in some if us is not None] for name, some in parts.items() if None not in some}
+    unit, scale, decimals = scale_of(max((us for some in known.values() for us in some), default=0.0))
+    told = ", ".join(
+        f"{name} {' → '.join(f'{us / scale:,.{decimals}f}' for us in some)} {unit}"
+        for name, some in known.items()
+        if any(some)
+    )
+    return told + (f" {words.scope_of(sides)}, with profiler" if told and basis == "trace" else "")
 
 
 def operator_table(sides: Sides, most: int = MOST_OPERATORS) -> Table | None:

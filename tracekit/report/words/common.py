@@ -204,7 +204,8 @@ def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
 
 
 def verdict_evidence(comparison: Comparison) -> str:
-    """`Mean ratio of 217 interleaved rounds, profiler off; noise floor 3 %`; of sides that were not timed what their traces show."""
+    """`Mean ratio of 217 interleaved rounds, profiler off; noise floor 3 %`; of sides that were not timed the ratio of
+    their traces."""
     verdict = comparison.verdict
     if verdict.speedup is None:
         return _profiled_ratio(comparison)
