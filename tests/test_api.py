@@ -134,7 +134,7 @@ def test_a_trace_is_analyzed_and_two_are_compared_as_the_commands_do() -> None:
     eager, compiled, window = DATA / "vit_eager.json.zst", DATA / "vit_default.json.gz", "tracekit.iteration#0"
     one = tracekit.analyze(eager, window=window)
     assert one.side.analysis.window.kind == "span" and "idle-causes" in one.figures()
-    shown = CliRunner().invoke(main, ["analyze", str(eager), "--window", window]).stdout
+    shown = CliRunner().invoke(main, ["analyze", str(eager), "--window", window], env={"COLUMNS": "100"}).stdout
     # Without where more is.
     assert [line.rstrip() for line in shown.splitlines()][: len(str(one).splitlines())] == str(one).splitlines()
     both = tracekit.compare(eager, compiled, window=window)
@@ -164,7 +164,7 @@ def test_the_eager_form_alone_can_be_asked_for() -> None:
     assert page == Path("reports/function-eager.html")
     assert "function" in page.read_text() and "eager" in page.with_suffix(".md").read_text()
     assert run.figures() == {} and "function" in run._repr_html_()
-    assert str(run).startswith("function") and str(run).endswith("traces/function-eager")
+    assert str(run).startswith("eager · function") and str(run).endswith("traces/function-eager")
     with pytest.raises(TracekitError, match=r"tracekit\.profile without compile=False"):
         run.compare()
 
