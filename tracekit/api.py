@@ -171,9 +171,11 @@ class ProfiledTrace(SingleRun, frozen=True, kw_only=True):
         from tracekit.report.composition.one_side import side_overview
         from tracekit.report.composition.overview_account import time_words
         from tracekit.report.thirty_lines import few_lines
-        from tracekit.report.words.common import with_letters
+        from tracekit.report.words.common import subject, with_letters
 
-        return few_lines(side_overview(self), time_words(with_letters(self.side)), folder)
+        # The folder says where it is.
+        overview = replace(side_overview(self), subject=f"{self.side.label} · {subject(self.side)}")
+        return few_lines(overview, time_words(with_letters(self.side)), folder)
 
 
 def analyze(

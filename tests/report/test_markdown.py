@@ -258,7 +258,7 @@ def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> N
     assert f"tracekit compare {text}" in markdown
 
 
-def test_the_terminal_has_a_row_once_with_what_it_opens_to_and_its_place_among_all() -> None:
+def test_the_terminal_has_a_kernel_group_once_with_what_it_opens_to_and_its_place_among_all() -> None:
     where, members = ("model.norm", "model.py:3"), (Member("A", Name("norm", "norm"), "1.5"),)
     rows = (
         ExplorerRow(0, "row 0", False, ("word",), (Figure("1.5", 1.5),), "model.norm", members, where=where),

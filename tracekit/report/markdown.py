@@ -57,7 +57,7 @@ def markdown_of(report: doc.Report) -> str:
 
 
 def details_of(report: doc.Report) -> str:
-    """All that is below the overview, nothing folded and nothing left out. What a row opens to stands in the row."""
+    """All that is below the overview, nothing folded and nothing left out. What a group opens to stands in its row."""
     sections = (replace(each, parts=tuple(map(_opened_out, each.parts))) for each in report.sections)
     texts = (
         each if isinstance(each, str) else f"### {escaped(each.title)}\n\n{each.text}\n\n" if each.folded else each.text
@@ -269,9 +269,10 @@ def _rows_that_open(found: doc.Explorer) -> doc.Table:
 
 
 def _opened_out(part: doc.Part) -> doc.Part:
-    """With a column for each thing that rows of an explorer open to; a place is among those of the opened row."""
+    """Of kernel groups, whose table is too wide for a terminal, with a column for each thing that rows open to; a place
+    is among those of the opened row."""
     found = part.block
-    if not isinstance(found, doc.Explorer):
+    if not isinstance(found, doc.Explorer) or not any(row.members for row in found.rows):
         return part
     table, terms = _rows_that_open(found), [dict(row.terms) for row in found.rows]
     labels = [column.label for column in table.columns]

@@ -55,7 +55,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
         )
     advice = tuple(advice_of(single.findings, side, side.bound))
     return Overview(
-        subject=f"{side.label if side.form else clipped_within(PurePath(side.path).name, FILE)} · {words.subject(side)}",
+        subject=f"{clipped_within(PurePath(side.path).name, FILE)} · {words.subject(side)}",
         headline=headline,
         walls=" · ".join(figures),
         notes=notes[:MOST_NOTES],
