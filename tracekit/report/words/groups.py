@@ -20,7 +20,7 @@ EXPOSED = "exposed communication"
 WAITING_INCLUDED = "waiting for other ranks included"
 #: Parts of the waterfall that are no group.
 PARTS = {
-    "other_gpu_work": "other work",
+    "other_gpu_work": "other GPU work",
     "unchanged_kernels": "unchanged kernels",
     "overlap_correction": "overlap correction",
     "outside_steps": "work launched outside the steps",
@@ -28,7 +28,7 @@ PARTS = {
     "exposed_transfer": "exposed transfer: how much is transferred",
     "transfer_overlap": "exposed transfer: how much of it compute covers",
     "exposed_waiting": "exposed waiting for other ranks",
-    "compute": "compute",
+    "compute": "GPU compute",
     "overlap_price": "kernels slowed beside communication (est.)",
 }
 ONLY = {"eliminated": ", not in B", "added": ", only in B", "unmatched": ", no match"}
