@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from tests.forked_ranks import found_by_ranks
 
 torch = pytest.importorskip("torch")
@@ -21,13 +22,14 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 import tracekit  # noqa: E402
+from tracekit.cli.main import main  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
 from tracekit.reading.sides import load_side  # noqa: E402
 from tracekit.reading.traces import Reading  # noqa: E402
 from tracekit.tracefile.read import read_trace  # noqa: E402
 
-TRACES = Path(__file__).parents[1] / "traces"
+TRACES, DATA = Path(__file__).parents[1] / "traces", Path(__file__).parent / "data"
 
 
 @pytest.fixture(autouse=True)
@@ -45,8 +47,9 @@ def model() -> Any:
     ("used", "heavy"),
     [
         ("", {"torch", "numpy", "polars", "plotly", "click", "rich", "msgspec", "tracekit.api"}),
-        # Regions and the noun for a workload need no torch.
+        # Regions and the noun for a workload need no torch, and what reads traces neither.
         ("tracekit.Workload; tracekit.region('x')", {"torch"}),
+        (f"tracekit.analyze({str(DATA / 'vit_eager.json.zst')!r}, window='tracekit.iteration#0')", {"torch"}),
     ],
 )
 def test_importing_tracekit_imports_next_to_nothing(used: str, heavy: set[str]) -> None:
@@ -121,6 +124,38 @@ def test_a_recorded_run_is_drawn_and_shown_in_a_notebook() -> None:
         assert "-v" not in shown and "\x1b" not in shown
 
 
+def test_a_run_is_printed_in_five_lines() -> None:
+    what, answer, parts, compiling, folder = str(tracekit.load(TRACES / "h100-vit")).splitlines()
+    assert "vit" in what and "faster compiled" in answer and "GPU idle" in parts and "ms" in parts
+    assert "Compile time" in compiling and "pays off" in compiling and folder == str(TRACES / "h100-vit")
+
+
+def test_a_trace_is_analyzed_and_two_are_compared_as_the_commands_do() -> None:
+    eager, compiled, window = DATA / "vit_eager.json.zst", DATA / "vit_default.json.gz", "tracekit.iteration#0"
+    one = tracekit.analyze(eager, window=window)
+    assert one.side.analysis.window.kind == "span" and "idle-causes" in one.figures()
+    shown = CliRunner().invoke(main, ["analyze", str(eager), "--window", window], env={"COLUMNS": "100"}).stdout
+    # Without where more is.
+    assert [line.rstrip() for line in shown.splitlines()][: len(str(one).splitlines())] == str(one).splitlines()
+    both = tracekit.compare(eager, compiled, window=window)
+    assert both.verdict.result == "not_timed" and "waterfall" in both.figures()
+    assert "Profiled ratio" in str(both) and both._repr_html_().startswith("<pre")
+    with pytest.raises(TracekitError, match="pass a second one"):
+        tracekit.compare(eager)
+
+
+def test_a_run_is_named_by_its_folder_or_as_it_was_loaded() -> None:
+    run = tracekit.load(TRACES / "h100-vit")
+    assert tracekit.compare(run).verdict == run.compare().verdict
+    assert tracekit.analyze(run.folder, form="eager").side.label == "eager"
+
+
+def test_the_public_names_are_listed_before_any_is_used() -> None:
+    code = "import tracekit; print(sorted(each for each in dir(tracekit) if not each.startswith('_')))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == str(sorted({*tracekit.__all__} - {"__version__"}))
+
+
 def test_the_eager_form_alone_can_be_asked_for() -> None:
     run = tracekit.profile(lambda x: x + 1, torch.ones(3), compile=False, iterations=2, quiet=True)
     assert [form.name for form in run.forms] == ["eager"]
@@ -129,6 +164,7 @@ def test_the_eager_form_alone_can_be_asked_for() -> None:
     assert page == Path("reports/function-eager.html")
     assert "function" in page.read_text() and "eager" in page.with_suffix(".md").read_text()
     assert run.figures() == {} and "function" in run._repr_html_()
+    assert str(run).startswith("eager · function") and str(run).endswith("traces/function-eager")
     with pytest.raises(TracekitError, match=r"tracekit\.profile without compile=False"):
         run.compare()
 

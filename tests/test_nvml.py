@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.model.gpu import GpuSample
-from tracekit.nvml import Driver, Gpu, NoDriver, count_others, driver_version, find_gpu, read_driver
+from tracekit.model.gpu import COUNTED_AS, GpuSample
+from tracekit.nvml import REASONS, Driver, Gpu, NoDriver, count_others, driver_version, find_gpu, read_driver
 
 UUID = "0123abcd-0000-0000-0000-000000000000"
 
@@ -80,6 +80,8 @@ def test_being_idle_is_no_reason_for_slowness_and_an_older_library_is_asked_by_t
     gpu = found(monkeypatch, nvmlDeviceGetCurrentClocksThrottleReasons=lambda _gpu: 0x8)
     del sys.modules["pynvml"].nvmlDeviceGetCurrentClocksEventReasons
     assert gpu.sample("before", 0).slowed_by == ("hardware slowdown",)
+    # What a counter tells too is known by these very words.
+    assert COUNTED_AS.keys() < {*REASONS.values()}
 
 
 def test_what_the_gpu_does_not_support_is_missing_and_not_0(monkeypatch: pytest.MonkeyPatch) -> None:

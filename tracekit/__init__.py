@@ -3,20 +3,40 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tracekit.api import ProfiledComparison, ProfiledRun, Workload, load, profile, record, region, step
+    from tracekit.api import (
+        ProfiledComparison,
+        ProfiledRun,
+        ProfiledTrace,
+        Workload,
+        analyze,
+        compare,
+        load,
+        profile,
+        record,
+        region,
+        step,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
     "ProfiledComparison",
     "ProfiledRun",
+    "ProfiledTrace",
     "Workload",
     "__version__",
+    "analyze",
+    "compare",
     "load",
     "profile",
     "record",
     "region",
     "step",
 ]
+
+
+def __dir__() -> list[str]:
+    """The names above, imported or not, and what every module has."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,5 @@
-"""tracekit in a program: profile a model that is in memory, record a loop, read a run. `import tracekit` brings these
-names, and imports this file when the first of them is used."""
+"""tracekit in a program: profile a model that is in memory, record a loop, read runs and traces. `import tracekit`
+brings these names, and imports this file when the first of them is used."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tracekit.model.bounded import Count, PlaceName, Steps
 from tracekit.model.comparison import Comparison
 from tracekit.model.option import MODES
 from tracekit.model.run import FormName, Run
+from tracekit.model.single_run import SingleRun
 from tracekit.model.workload import Request, Workload
 from tracekit.names import encodable
 
@@ -32,9 +33,21 @@ if TYPE_CHECKING:
     from tracekit.model.host_marks import HostMarks
     from tracekit.model.note import Noted
     from tracekit.model.progress import Progress
-    from tracekit.model.single_run import SingleRun
+    from tracekit.reading.traces import Reading
 
-__all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "load", "profile", "record", "region", "step"]
+__all__ = [
+    "ProfiledComparison",
+    "ProfiledRun",
+    "ProfiledTrace",
+    "Workload",
+    "analyze",
+    "compare",
+    "load",
+    "profile",
+    "record",
+    "region",
+    "step",
+]
 
 #: Of a loop nothing is recorded of so many steps: compiling, and CUDA graphs, take three.
 SKIPPED_STEPS = 3
@@ -58,34 +71,29 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
         seconds. Raises TracekitError unless the run has both forms."""
         from tracekit.reading.sides import compare_forms
 
-        made = compare_forms(self.folder, self)
-        return ProfiledComparison(**{each: getattr(made, each) for each in Comparison.__struct_fields__})
+        return _drawable(compare_forms(self.folder, self))
 
     def figures(self) -> dict[str, Figure]:
         """The charts of the run's report as `plotly.graph_objects.Figure`s by name: of both forms those of `compare()`,
         of one form its own. Reads the recordings, which takes seconds."""
-        if len(self.forms) > 1:
-            return self.compare().figures()
-        from tracekit.report.charts import side_charts
-        from tracekit.report.plotly_figures import figures_of
-        from tracekit.report.words.common import with_letters
-
-        return figures_of(side_charts(with_letters(self._single().side)))
+        return self._read().figures()
 
     def _repr_html_(self) -> str:
         """What a notebook shows of it: the lines that the command shows. Reads the recordings, which takes seconds."""
+        return self._read()._repr_html_()
+
+    def __str__(self) -> str:
+        """Five lines: what was run, the answer, where a call's time goes, compile time and break-even, the folder.
+        Reads the recordings, which takes seconds."""
+        return self._read()._few_lines(str(self.folder))
+
+    def _read(self) -> ProfiledComparison | ProfiledTrace:
+        """What is shown of it, by how many forms it has."""
         if len(self.forms) > 1:
-            return self.compare()._repr_html_()
-        from tracekit.report.composition.one_side import side_overview
-        from tracekit.report.thirty_lines import overview_html
-
-        return overview_html(side_overview(self._single()))
-
-    def _single(self) -> SingleRun:
+            return self.compare()
         from tracekit.reading.single_run import look_at_run
-        from tracekit.reading.traces import Reading
 
-        return look_at_run(self.folder, self, Reading(shapes=True))
+        return _of_one_side(look_at_run(self.folder, self, _reading()))
 
     def report(self, folder: Path | str = "reports", *, force: bool = False) -> Path:
         """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path. Of a
@@ -96,8 +104,7 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
         identity, ways = identity_of_report_on(self), store.Ways("force=True", "another folder")
         there = Destination(Path(folder), self.folder.name, identity, force, self.replaces, ways)
         there.check()
-        made = self.compare() if len(self.forms) > 1 else self._single()
-        page, _twin = write_report(report_of_run(self.folder, self, made), there)
+        page, _twin = write_report(report_of_run(self.folder, self, self._read()), there)
         return page
 
 
@@ -118,6 +125,119 @@ class ProfiledComparison(Comparison, frozen=True, kw_only=True):
         from tracekit.report.thirty_lines import overview_html
 
         return overview_html(comparison_overview(self))
+
+    def __str__(self) -> str:
+        """The same lines as text, for `print`."""
+        from tracekit.report.composition.overview import comparison_overview
+        from tracekit.report.thirty_lines import overview_text
+
+        return overview_text(comparison_overview(self))
+
+    def _few_lines(self, folder: str) -> str:
+        from tracekit.report.composition.overview import comparison_overview, compile_words
+        from tracekit.report.composition.overview_account import time_words
+        from tracekit.report.thirty_lines import few_lines
+        from tracekit.report.words.common import both_sides
+
+        return few_lines(comparison_overview(self), time_words(both_sides(self)), compile_words(self), folder)
+
+
+class ProfiledTrace(SingleRun, frozen=True, kw_only=True):
+    """One trace, or one form of a run, that can be drawn, and that a notebook shows."""
+
+    def figures(self) -> dict[str, Figure]:
+        """The charts of its page as `plotly.graph_objects.Figure`s by name: `family-times`, `family-counts`,
+        `idle-causes`, `compile-phases`. What was not recorded has none."""
+        from tracekit.report.charts import side_charts
+        from tracekit.report.plotly_figures import figures_of
+        from tracekit.report.words.common import with_letters
+
+        return figures_of(side_charts(with_letters(self.side)))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: the lines that the command shows."""
+        from tracekit.report.composition.one_side import side_overview
+        from tracekit.report.thirty_lines import overview_html
+
+        return overview_html(side_overview(self))
+
+    def __str__(self) -> str:
+        """The same lines as text, for `print`."""
+        from tracekit.report.composition.one_side import side_overview
+        from tracekit.report.thirty_lines import overview_text
+
+        return overview_text(side_overview(self))
+
+    def _few_lines(self, folder: str) -> str:
+        from tracekit.report.composition.one_side import side_overview
+        from tracekit.report.composition.overview_account import time_words
+        from tracekit.report.thirty_lines import few_lines
+        from tracekit.report.words.common import subject, with_letters
+
+        # The folder says where it is.
+        overview = replace(side_overview(self), subject=f"{self.side.label} · {subject(self.side)}")
+        return few_lines(overview, time_words(with_letters(self.side)), folder)
+
+
+def analyze(
+    trace: Path | str | ProfiledRun,
+    *,
+    form: FormName | None = None,
+    window: str = "auto",
+    steps: str | None = None,
+    rank: int | None = None,
+) -> ProfiledTrace:
+    """What one trace says, or one form of a run (the compiled one where there is one): as `tracekit analyze`, whose
+    options the arguments are (`steps` as in `"2-4"`). `print` shows its lines. Takes seconds, and needs no torch.
+    Raises TracekitError for whatever keeps it from being read; what is damaged is told by `side.health`."""
+    from tracekit.comparison.looking import look_at
+    from tracekit.reading.sides import is_run_folder, load_side, of_rank
+    from tracekit.reading.single_run import look_at_run
+
+    (place,) = of_rank((_place(trace),), rank)
+    reading = _reading(window, steps)
+    if is_run_folder(place):
+        return _of_one_side(look_at_run(Path(place), store.load(Path(place)), reading, form))
+    return _of_one_side(look_at(load_side(place, form=form, reading=reading)))
+
+
+def compare(
+    a: Path | str | ProfiledRun,
+    b: Path | str | ProfiledRun | None = None,
+    *,
+    form_a: FormName | None = None,
+    form_b: FormName | None = None,
+    window: str = "auto",
+    steps: str | None = None,
+    rank: int | None = None,
+) -> ProfiledComparison:
+    """What changed from A to B, two runs or traces, or from eager to compiled of a single run: as `tracekit compare`,
+    whose options the arguments are. `print` shows its lines. Takes seconds, and needs no torch. Raises TracekitError
+    for whatever keeps them from being read, and where there is nothing to compare."""
+    from tracekit.reading.pairs import compare_pair, name_sides
+    from tracekit.reading.sides import of_rank
+
+    one, *other = of_rank([_place(each) for each in (a, b) if each is not None], rank)
+    pair = name_sides(one, other[0] if other else None, (form_a, form_b))
+    return _drawable(compare_pair(pair, _reading(window, steps)))
+
+
+def _place(named: Path | str | ProfiledRun) -> str:
+    return str(named.folder if isinstance(named, ProfiledRun) else named)
+
+
+def _reading(window: str = "auto", steps: str | None = None) -> Reading:
+    from tracekit.reading.traces import Reading, parse_steps
+
+    return Reading(window, parse_steps(steps), shapes=True)
+
+
+def _drawable(found: Comparison) -> ProfiledComparison:
+    return ProfiledComparison(**{each: getattr(found, each) for each in Comparison.__struct_fields__})
+
+
+def _of_one_side(found: SingleRun) -> ProfiledTrace:
+    return ProfiledTrace(**{each: getattr(found, each) for each in SingleRun.__struct_fields__})
 
 
 def load(folder: Path | str) -> ProfiledRun:

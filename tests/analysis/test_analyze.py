@@ -266,13 +266,20 @@ def test_a_launch_from_a_thread_without_spans_belongs_to_the_span_around_it(tmp_
 @pytest.mark.parametrize(
     ("span", "index"),
     [
-        # As old profilers wrote it, and one whose number no column holds, which is its place.
+        # A user's own marks; as old profilers wrote it, and one whose number no column holds, which is its place.
+        (make_span(0, 10, name="step#4"), 4),
+        (make_span(0, 10, name="iteration#4"), 4),
         (make_op(0, 10, name="ProfilerStep#7"), 7),
         (make_span(0, 10, name="ProfilerStep#" + "9" * 30), 0),
     ],
 )
 def test_steps_of_other_kinds_are_found(tmp_path: Path, span: Json, index: int) -> None:
     assert [each.index for each in scope_of(tmp_path, [span, *launched(1, 1, 1)]).spans] == [index]
+
+
+def test_the_profiler_s_own_steps_come_before_the_user_s(tmp_path: Path) -> None:
+    marks = [make_span(0, 10, name="ProfilerStep#3"), make_span(0, 4, name="step#7"), make_span(4, 10, name="step#8")]
+    assert [each.index for each in scope_of(tmp_path, [*marks, *launched(1, 1, 1)]).spans] == [3]
 
 
 def test_a_call_that_waits_is_nobody_s_launch_where_another_carries_the_id(tmp_path: Path) -> None:

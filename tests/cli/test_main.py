@@ -98,6 +98,18 @@ def test_an_unknown_command_gets_the_nearest_one_or_the_way_to_the_list() -> Non
     assert "tracekit --help" in invoke("xyz").stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [("compare", "compare --help"), ("compare --fromat", "--form-a"), ("--fo", "--help"), ("x", "--help")],
+)
+def test_a_wrong_command_is_told_in_one_line_too_and_where_its_help_is(typed: str, says: str) -> None:
+    result = invoke(*typed.split())
+    (line,) = result.stderr.splitlines()
+    assert (result.exit_code, line.startswith("error: "), says in line) == (2, True, True), line
+    # Without any command the help is shown, as click does.
+    assert "Usage: " in invoke().stderr
+
+
 def test_what_the_user_can_mend_is_one_line_with_what_belongs_below_it_and_a_bug_keeps_its_traceback(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -37,13 +37,16 @@ def between(ranks: tuple[Side, Side]) -> Comparison:
 def wholes(account: Account, side: int) -> list[float]:
     """The parts of a call, each after what it is made of was held against it."""
     found: list[list[float]] = []
-    for row in account.rows:
+    *parts, total = account.rows
+    for row in parts:
         us = row.us[side]
         if row.level == 0:
             found.append([us])
         elif us is not None:
             found[-1].append(us)
     assert all(len(some) == 1 or math.isclose(math.fsum(some[1:]), some[0]) for some in found)
+    # No headline of recordings has it.
+    assert total.sums and math.isclose(math.fsum(some[0] for some in found), total.us[side])
     return [some[0] for some in found]
 
 

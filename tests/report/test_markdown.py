@@ -13,7 +13,22 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Finding
 from tracekit.names import printable
-from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES, Explorer, ExplorerRow, Figure, Name, Table, columns
+from tracekit.report.document import (
+    FIRST,
+    MORE_FINDINGS,
+    TABLES,
+    Explorer,
+    ExplorerRow,
+    Figure,
+    Member,
+    Name,
+    Overview,
+    Part,
+    Report,
+    Section,
+    Table,
+    columns,
+)
 from tracekit.report.markdown import (
     LONGEST,
     LONGEST_OPENED,
@@ -23,6 +38,7 @@ from tracekit.report.markdown import (
     _detail,
     _text,
     bounded,
+    details_of,
     escaped,
     fenced,
     unlinked,
@@ -240,3 +256,16 @@ def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> N
     assert not is_linked(markdown)
     # Nothing in code becomes one: there it stands as it is.
     assert f"tracekit compare {text}" in markdown
+
+
+def test_the_terminal_has_a_kernel_group_once_with_what_it_opens_to_and_its_place_among_all() -> None:
+    where, members = ("model.norm", "model.py:3"), (Member("A", Name("norm", "norm"), "1.5"),)
+    rows = (
+        ExplorerRow(0, "row 0", False, ("word",), (Figure("1.5", 1.5),), "model.norm", members, where=where),
+        ExplorerRow(1, "row 1", False, ("word",), (Figure("1.5", 1.5),), facts=(("Size", "4x4"),)),
+    )
+    explorer = Explorer("", "rows", "", "Row", ("Kind",), ("time",), rows, "")
+    text = details_of(Report("", Overview("", ""), (Section("", "", (Part(explorer, TABLES),)),)))
+    assert [text.count(told) for told in ("row 0", "row 1", "model.norm", "4x4", "- ")] == [1, 1, 1, 1, 0]
+    assert "| row 0 | model.norm, model.py:3 | word | 1.5 |" in text
+    assert "| Row | Where | Kind | time | Size |" in text

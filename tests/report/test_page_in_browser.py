@@ -242,6 +242,20 @@ def test_hostile_names_are_found_as_they_are_written_and_do_nothing(tmp_path):
         assert was_quiet(visited)
 
 
+@pytest.mark.parametrize("width", [1280, 820, 720])
+def test_the_name_of_a_side_is_not_broken_in_the_head_of_the_account(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    lines = page.eval_on_selector_all(
+        ".account thead .number",
+        """(heads) => heads.map((head) => {
+          const range = document.createRange();
+          range.selectNodeContents(head);
+          return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;
+        })""",
+    )
+    assert len(lines) >= 3 and {*lines} == {1}
+
+
 def test_no_cell_is_out_of_reach_and_the_page_does_not_scroll_sideways(page):
     for width in (320, 400, 700, 900):
         page.set_viewport_size({"width": width, "height": 900})

@@ -110,9 +110,13 @@ def test_gpu_time_beyond_a_short_call_is_a_row_that_closes_the_account() -> None
 def test_families_and_causes_of_one_side_add_up_to_it(profiled: bool) -> None:
     account = side_overview(look_at(make_side("one", form=None if profiled else make_form()))).account
     assert account is not None
-    for whole, parts in itertools.pairwise((*(at for at, row in enumerate(account.rows) if row.level == 0), None)):
-        us = [row.us[0] for row in account.rows[whole:parts]]
+    rows = [row for row in account.rows if not row.sums]
+    for whole, parts in itertools.pairwise((*(at for at, row in enumerate(rows) if row.level == 0), None)):
+        us = [row.us[0] for row in rows[whole:parts]]
         assert len(us) > 2 and math.isclose(math.fsum(us[1:]), us[0], rel_tol=1e-3)
+    # A headline has the call; of a recording the last row is the total, and all of it.
+    assert [row.us[0] for row in account.rows if row.sums] == ([account.rows[0].us[0] + us[0]] if profiled else [])
+    assert (shown_account(account).rows[-1].figures[-1] == "100 %") == profiled
 
 
 @pytest.mark.parametrize("overlap_us", [1900.0, 3900.0])

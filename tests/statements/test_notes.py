@@ -107,6 +107,7 @@ EVERY: dict[ModuleType, tuple[Note, ...]] = {
         ranks.RankBroke(*ALONE, "model.py:12", "forward", "Call to print."),
         ranks.RankRanEager(*ALONE, "model.py:12", "forward", "recompile limit"),
         ranks.RankMemory(*ALONE, peak_bytes=3 * 2**30, least_bytes=2**31),
+        ranks.RankDidMore(*ALONE, "rank_flew"),
         ranks.RankOutputs(*ALONE, WORSE),
     ),
     matching: (

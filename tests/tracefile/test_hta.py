@@ -45,6 +45,16 @@ def test_steps_of_the_profilers_own_keep_ours_from_being_renamed(tmp_path: Path)
     assert exported(write_trace(tmp_path, both), tmp_path / "out")["traceEvents"] == both
 
 
+def test_a_user_s_own_steps_are_renamed_unless_ours_are_there(tmp_path: Path) -> None:
+    for names, step in (
+        (("iteration#2", "work#1"), "ProfilerStep#2"),
+        (("tracekit.step#0", "step#3"), "ProfilerStep#0"),
+    ):
+        events = [make_span(0, 10, name=name) for name in names]
+        told = exported(write_trace(tmp_path, events), tmp_path / "out")["traceEvents"]
+        assert [event["name"] for event in told] == [step, names[1]]
+
+
 @pytest.mark.parametrize(
     "text",
     [

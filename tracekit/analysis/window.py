@@ -16,8 +16,8 @@ from tracekit.model.trace import Trace
 
 WindowKind = Literal["steps", "span", "whole"]
 
-#: Spans that mark steps, the first kind that is there counts: tracekit's own, then torch.profiler's schedule.
-STEP_MARKS = ("tracekit.step#", "ProfilerStep#")
+#: Spans that mark steps, the first kind that is there counts: tracekit's own, torch.profiler's schedule, the user's.
+STEP_MARKS = ("tracekit.step#", "ProfilerStep#", "step#", "iteration#")
 #: Profilers before 2023 wrote `ProfilerStep#N` as an operator.
 MARKING_KINDS = ("annotation", "op")
 #: Each step has a window on each device.

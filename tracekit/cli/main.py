@@ -73,10 +73,16 @@ class MendableError(click.ClickException):
 
 
 @contextmanager
-def _printable_usage() -> Iterator[None]:
-    """What click says of a wrong command quotes what was typed, and click prints it itself."""
+def _usage_in_a_line() -> Iterator[None]:
+    """What click says of a wrong command in a line as well, which quotes what was typed, and where its help is."""
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        told, hints = error.format_message().removesuffix("."), ("id you mean", "--help")
+        where = f" ({error.ctx.command_path} --help)" if error.ctx and not any(each in told for each in hints) else ""
+        raise MendableError(f"{told}{where}", exit_code=error.exit_code) from error
     except click.ClickException as error:
         # click declares it final, for those who subclass.
         error.message = printable_lines(error.message)  # type: ignore[misc]
@@ -115,12 +121,12 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        with _printable_usage():
+        with _usage_in_a_line():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _printable_usage():
+            with _usage_in_a_line():
                 return super().invoke(ctx)
         except TracekitError as error:
             if isinstance(error, TheirCodeError) and error.traceback:

@@ -11,8 +11,6 @@ from msgspec.structs import replace
 from tracekit import store
 from tracekit.cli.output import check_output_path, command_of_report, console_beside, page_asked, write_json
 from tracekit.cli.publishing import commands_of_page, destination, publish, report_nothing_compiled
-from tracekit.comparison.comparing import compare as compare_sides
-from tracekit.comparison.judging.alternatives import with_verified
 from tracekit.comparison.judging.gate import check
 from tracekit.errors import TracekitError
 from tracekit.reading import pairs
@@ -26,7 +24,6 @@ from tracekit.report.terminal import shown
 from tracekit.shell import joined
 
 if TYPE_CHECKING:
-    from tracekit.model.comparison import Comparison
     from tracekit.model.gate import Condition, Outcome
     from tracekit.model.run import FormName
     from tracekit.report.thirty_lines import Detail
@@ -94,7 +91,10 @@ def show_comparison(
     interrupted = [run for run in map(interrupted_run, dict.fromkeys((a, b or a))) if run]
     if gate:
         pairs.refuse_gate_of_ranks(pair, gate)
-    comparison = _compared(pair, ops, reading, gate, inconclusive, len(interrupted))
+    comparison = pairs.compare_pair(pair, reading, ops)
+    if gate:
+        pairs.refuse_to_gate(comparison.a, comparison.b)
+        comparison = replace(comparison, gate=check(comparison, gate, inconclusive))
     console = console_beside(json_path)
     for run in interrupted:
         console.print(shown(interrupted_summary(run)))
@@ -109,29 +109,6 @@ def show_comparison(
     raise_if_damaged(comparison.a, comparison.b, strict=strict)
     if comparison.gate is not None:
         context.exit(GATE_EXITS[comparison.gate.ends_as])
-
-
-def _compared(
-    pair: pairs.Pair,
-    ops: str | None,
-    reading: Reading,
-    conditions: tuple[Condition, ...],
-    taken_for: Outcome | None,
-    interrupted: int,
-) -> Comparison:
-    """What changed, with the gate's outcome where there are conditions."""
-    job = pairs.load_job(pair, reading)
-    one, other = pairs.load_pair(pair, reading, job)
-    run = pair.run
-    if ops is not None:
-        one, other = pairs.with_operators_of(ops, one, other, reading)
-    order = run.order if run and one.label != other.label else ()
-    comparison = pairs.with_interrupts(compare_sides(one, other, order, job), interrupted)
-    comparison = with_verified(comparison, run.verified if run else None)
-    if not conditions:
-        return comparison
-    pairs.refuse_to_gate(comparison.a, comparison.b)
-    return replace(comparison, gate=check(comparison, conditions, taken_for))
 
 
 def compare_several(

@@ -24,6 +24,14 @@ class FormMemory(Struct, frozen=True):
     others_pool_bytes: Count | None  #: By those of earlier forms: in `reserved` as well.
 
 
+#: Why the driver's samples say that the GPU was held back, where a counter of `GpuState.slowed_us` tells that exactly:
+#: which one.
+COUNTED_AS = {
+    "power limit (software)": "power",
+    "temperature (software)": "temperature",
+    "temperature (hardware)": "temperature",
+}
+
 Moment = Literal["before", "during", "after"]
 
 

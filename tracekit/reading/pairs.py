@@ -173,11 +173,20 @@ def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> t
     return borrowed
 
 
-def with_interrupts(comparison: Comparison, runs: int) -> Comparison:
-    """The report is read without the terminal: it says too that a run is not whole."""
-    if not runs:
-        return comparison
-    return replace(comparison, notes=(Interrupted(runs), *comparison.notes))
+def compare_pair(pair: Pair, reading: Reading, ops: str | None = None) -> Comparison:
+    """What changed from A to B, with operators of the trace at `ops` where they lack their own. Raises TracekitError
+    for whatever keeps them from being read."""
+    job = load_job(pair, reading)
+    one, other = load_pair(pair, reading, job)
+    if ops is not None:
+        one, other = with_operators_of(ops, one, other, reading)
+    run = pair.run
+    order = run.order if run and one.label != other.label else ()
+    found = alternatives.with_verified(compare(one, other, order, job), run.verified if run else None)
+    named = {each.place: each.run for each in (pair.one, pair.other)}
+    interrupted = sum(each is not None and each.status == "incomplete" for each in named.values())
+    # The report is read without the terminal: it says too that a run is not whole.
+    return replace(found, notes=(Interrupted(interrupted), *found.notes)) if interrupted else found
 
 
 def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:

@@ -34,9 +34,10 @@ class ShownAccount(Struct, frozen=True):
 
 
 def shown_account(account: Account) -> ShownAccount:
-    wholes = [math.fsum(row.us[at] for row in account.rows if row.level == 0) for at in range(len(account.labels))]
+    parts = [row for row in account.rows if not row.sums]
+    wholes = [math.fsum(row.us[at] for row in parts if row.level == 0) for at in range(len(account.labels))]
     unit, scale, decimals = scale_of(max(wholes))
-    longest = max((abs(row.delta_us) for row in account.rows), default=0.0) or 1.0
+    longest = max((abs(row.delta_us) for row in parts), default=0.0) or 1.0
     is_compared = len(account.labels) > 1
     has_bounds = any(row.within_us is not None for row in account.rows)
     rows = []
@@ -57,8 +58,8 @@ def shown_account(account: Account) -> ShownAccount:
             # It rounds to nothing, or is wider than what changed.
             says_nothing = not bound.strip("±0.") or within_us > max(*row.us, 0.0)
             figures.append("" if says_nothing else _filled(bound, decimals - digits[-1]))
-        # What may be none, or is shown to be, is drawn as none.
-        is_none = abs(row.delta_us) < within_us or (is_compared and figures[len(row.us)] == "0")
+        # What may be none, or is shown to be, is drawn as none; and no sum is longer than its parts.
+        is_none = row.sums or abs(row.delta_us) < within_us or (is_compared and figures[len(row.us)] == "0")
         share = 0.0 if is_none else row.delta_us / longest
         rows.append(ShownRow(row.name, row.level, tuple(figures), share, row.what, row.unjudged))
     heads = (*account.labels, "change" if is_compared else "share", *(["±"] if has_bounds else []))

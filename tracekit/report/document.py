@@ -360,7 +360,7 @@ class AccountRow(Struct, frozen=True):
     """A part of a call: `us` are the sides' times, `what` says what became of it, `level` 0 is GPU kernels or idle
     time, 1 a part of these, 2 a part of the row above. Of an `unjudged` one the change is neither gain nor loss.
     `half_us` is by how much each of `us` and the change may be off, which their digits show; empty where that is not
-    known. `within_us` is shown after the change's ±; None likewise."""
+    known. `within_us` is shown after the change's ±; None likewise. One that `sums` is all rows of level 0 together."""
 
     name: str
     us: tuple[float, ...]
@@ -369,6 +369,7 @@ class AccountRow(Struct, frozen=True):
     unjudged: bool = False
     half_us: tuple[float, ...] = ()
     within_us: float | None = None
+    sums: bool = False
 
     @property
     def delta_us(self) -> float:
@@ -377,7 +378,7 @@ class AccountRow(Struct, frozen=True):
 
 
 class Account(Struct, frozen=True):
-    """Where a call's time goes. The rows of level 0 add up to the call, those of level 1 below one to that one."""
+    """Where a call's time goes. The rows of level 0 but sums add up to the call, those of level 1 below one to it."""
 
     title: str
     labels: tuple[str, ...]

@@ -57,10 +57,11 @@ def markdown_of(report: doc.Report) -> str:
 
 
 def details_of(report: doc.Report) -> str:
-    """All that is below the overview, nothing folded and nothing left out."""
+    """All that is below the overview, nothing folded and nothing left out. What a group opens to stands in its row."""
+    sections = (replace(each, parts=tuple(map(_opened_out, each.parts))) for each in report.sections)
     texts = (
         each if isinstance(each, str) else f"### {escaped(each.title)}\n\n{each.text}\n\n" if each.folded else each.text
-        for each in _pieces(report)
+        for each in _pieces(replace(report, sections=tuple(sections)))
     )
     # What indents a name is kept in a table's cell where it begins with an entity.
     return "".join(texts).replace("\n| \N{NO-BREAK SPACE}", "\n| &nbsp;")
@@ -265,6 +266,25 @@ def _rows_that_open(found: doc.Explorer) -> doc.Table:
     )
     heads = doc.columns(found.head, *(("Where",) if has_places else ()), *found.words, figures=found.figures)
     return doc.Table(found.caption, heads, rows, " ".join((found.note, *legends)))
+
+
+def _opened_out(part: doc.Part) -> doc.Part:
+    """Of kernel groups, whose table is too wide for a terminal, with a column for each thing that rows open to; a place
+    is among those of the opened row."""
+    found = part.block
+    if not isinstance(found, doc.Explorer) or not any(row.members for row in found.rows):
+        return part
+    table, terms = _rows_that_open(found), [dict(row.terms) for row in found.rows]
+    labels = [column.label for column in table.columns]
+    more = [term for term in dict.fromkeys(term for each in terms for term in each) if term not in labels]
+    rows = (
+        (
+            *(told.get(label, cell) for label, cell in zip(labels, row, strict=True)),
+            *(told.get(term, "") for term in more),
+        )
+        for row, told in zip(table.rows, terms, strict=True)
+    )
+    return replace(part, block=replace(table, columns=(*table.columns, *doc.columns(*more)), rows=tuple(rows)))
 
 
 def _opened(row: doc.ExplorerRow) -> str:

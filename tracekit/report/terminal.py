@@ -61,6 +61,13 @@ def as_html(summary: Summary, width: int) -> str:
     return console.export_html(inline_styles=True, code_format=ELEMENT)
 
 
+def as_text(summary: Summary, width: int) -> str:
+    """The same as plain text."""
+    console = recording_console(width)
+    console.print(shown(summary))
+    return "\n".join(line.rstrip() for line in console.export_text().splitlines())
+
+
 def _line(part: Line) -> RenderableType:
     """What does not fit goes on below the text, not below what leads it."""
     text = Text(printable(part.text), part.style)

@@ -7,12 +7,12 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tracekit.names import clipped, clipped_within
+from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import counted
 from tracekit.report import document as doc
 from tracekit.report.accounts import NO_DIGIT, ShownRow, advised, shown_account
 from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview, Styled, Summary, Table, columns
-from tracekit.report.terminal import as_html, command_lines, height
+from tracekit.report.terminal import as_html, as_text, command_lines, height
 from tracekit.report.words.short import SHORTER
 
 #: How much is shown: the verdict, thirty lines, or these and everything else.
@@ -59,6 +59,17 @@ def shown_overview(
 def overview_html(overview: Overview) -> str:
     """The thirty lines as an element of HTML, for a notebook."""
     return as_html(overview_lines(overview, None), WIDTH)
+
+
+def overview_text(overview: Overview) -> str:
+    """The thirty lines as plain text, for `print`."""
+    return as_text(overview_lines(overview, None), WIDTH)
+
+
+def few_lines(overview: Overview, *more: str) -> str:
+    """What it is of and the answer, a line each, and whatever more there is to say."""
+    answer = "    ".join(filter(None, (overview.headline, overview.walls, overview.spread)))
+    return "\n".join(map(printable, filter(None, (overview.subject, answer, *more))))
 
 
 def verdict_lines(overview: Overview, width: int = WIDTH) -> tuple[Line, ...]:

@@ -177,10 +177,8 @@ class WholeTrace(Health):
     spans: Sequence[str]  #: A few that may be named.
 
     def long(self) -> str:
-        told = "the whole trace is analyzed: figures are totals, not per step"
-        if not self.spans:
-            return told
-        return f"{told}; --window takes the name of a span ({', '.join(self.spans)}) or a regular expression"
+        told = "figures are of the whole trace, not per step"
+        return f"{told}; --window takes a span: {', '.join(self.spans)}" if self.spans else told
 
 
 class EmptySteps(Health):

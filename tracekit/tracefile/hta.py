@@ -18,7 +18,8 @@ from tracekit.tracefile.decode import DECODE_ERRORS, last_end
 from tracekit.tracefile.source import opened
 from tracekit.tracefile.unpack import unpacked
 
-OUR_STEP = "tracekit.step#"
+#: What else marks steps, the first that is there; and what HTA knows.
+OTHER_STEPS = ("tracekit.step#", "step#", "iteration#")
 THEIR_STEP = "ProfilerStep#"
 #: What HTA knows GPU work by, for each kind of ours.
 THEIR_CATEGORIES = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}
@@ -52,12 +53,8 @@ def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
         name, text = source.name, b"".join(held)
     try:
         beside, events = _parted(text)
-        rename_steps = OUR_STEP.encode() in text and not any(
-            isinstance(event, dict) and str(event.get("name")).startswith(THEIR_STEP)
-            for some in _stretches(events)
-            for event in some
-        )
-        stretches = ([_mended(event, rename_steps=rename_steps) for event in some] for some in _stretches(events))
+        step = _step_to_rename(events) if any(mark.encode() in text for mark in OTHER_STEPS) else None
+        stretches = ([_mended(event, step) for event in some] for some in _stretches(events))
         mended = msgspec.Raw(b"[" + b",".join(msgspec.json.encode(some)[1:-1] for some in stretches if some) + b"]")
     except (*DECODE_ERRORS, KeyError, TypeError, AttributeError):
         raise TracekitError(f"{name} is damaged or not a trace: `tracekit analyze` lists the damage") from None
@@ -104,10 +101,17 @@ def _stretches(events: memoryview) -> Iterator[list[Any]]:
     yield msgspec.json.decode(b"[" + bytes(events[begin:]), type=list[Any])
 
 
-def _mended(event: dict[str, Any], *, rename_steps: bool) -> dict[str, Any]:
+def _step_to_rename(events: memoryview) -> str | None:
+    """What marks the steps, where HTA does not know it."""
+    names = (str(event.get("name")) for some in _stretches(events) for event in some if isinstance(event, dict))
+    there = {name[: name.index("#") + 1] for name in names if name.startswith((THEIR_STEP, *OTHER_STEPS))}
+    return None if THEIR_STEP in there else next((mark for mark in OTHER_STEPS if mark in there), None)
+
+
+def _mended(event: dict[str, Any], step: str | None) -> dict[str, Any]:
     name, arguments, category = event.get("name"), event.get("args"), event.get("cat")
-    if rename_steps and isinstance(name, str) and name.startswith(OUR_STEP):
-        event = {**event, "name": THEIR_STEP + name.removeprefix(OUR_STEP)}
+    if step and isinstance(name, str) and name.startswith(step):
+        event = {**event, "name": THEIR_STEP + name.removeprefix(step)}
     table, kind = (place_of(category) if isinstance(category, str) else None) or (None, "")
     if table == "activities":
         return {**event, "cat": THEIR_CATEGORIES[kind]}

@@ -295,7 +295,13 @@ def test_without_counters_the_reasons_given_between_calls_are_told() -> None:
     assert found == ThrottledInSamples("temperature (hardware)", 1, 2, ["compiled"])
     once = (*hot, *(sample(seconds=0.8) for _ in range(20)))
     assert find_unfairness(sampled_side("eager"), sampled_side("compiled", *once)) == ()
-    # A counter of one limit does not hide another.
+    # A counter tells what it counts exactly, whoever the driver says asked for it, and does not hide another limit.
+    counted = {"power": 0.0, "temperature": 300_000.0}
+    (exactly,) = find_unfairness(sampled_side("eager"), sampled_side("compiled", *hot, slowed_us=counted))
+    assert (exactly.code, exactly.facts["limit"]) == ("throttled", "temperature")
+    warm = (sample(slowed_by=("temperature (of the memory)",)), sample(seconds=0.7))
+    _, sampled = find_unfairness(sampled_side("eager"), sampled_side("compiled", *warm, slowed_us=counted))
+    assert sampled.facts["reason"] == "temperature (of the memory)"
     braked = (sample(slowed_by=("power brake", "power limit (software)")), sample(seconds=0.7))
     slowed = {"power": 300_000.0, "temperature": 0.0}
     one, other = find_unfairness(sampled_side("eager"), sampled_side("compiled", *braked, slowed_us=slowed))

@@ -7,6 +7,7 @@ import pytest
 from tests.sides import make_form, make_side
 
 from tracekit.comparison.comparing import compare
+from tracekit.comparison.judging.fairness import find_unsound
 from tracekit.comparison.judging.rank_differences import note_rank_differences, with_worst_rank
 from tracekit.comparison.judging.timed import calls_that_count
 from tracekit.errors import TracekitError
@@ -109,6 +110,14 @@ def test_numbers_counted_beside_those_of_eager_code_have_no_reference_and_say_so
 
 
 def test_a_code_that_no_rank_has_is_refused() -> None:
-    for noted in (UnknownNoted(WrittenNoted("rank_flew")), Warned("rank_flew")):
-        with pytest.raises(TracekitError, match="on a rank of the run cannot be read; record the run again"):
-            said_of(noted)
+    with pytest.raises(TracekitError, match="on a rank of the run cannot be read; record the run again"):
+        said_of(Warned("rank_flew"))
+
+
+def test_a_code_of_another_version_is_shown_with_its_rank_beside_eager_and_of_one_side_alone() -> None:
+    flew = UnknownNoted(WrittenNoted("rank_flew"))
+    (note,) = note_rank_differences(make_side("eager", form=make_form()), with_ranks((), (flew,)))
+    assert (note.code, note.facts) == ("rank_did_more", {"ranks": [1], "of_ranks": 2, "what": "rank_flew"})
+    # A job of one process too.
+    alone = with_ranks((flew,))
+    assert [note.facts.get("what") for note in find_unsound(alone)] == ["rank_flew"]

@@ -29,6 +29,7 @@ def figures(row: Sequence[object]) -> list[float]:
 @pytest.mark.parametrize(("eager_us", "residual"), [(1400.0, False), (840.0, True)])
 def test_a_rank_s_call_and_its_changes_are_its_compiled_call(eager_us: float, residual: bool) -> None:
     table = rank_lines(job_of(eager_us, 1400.0), ("eager", "compiled"))
+    assert table is not None
     assert any(column.label == words.RESIDUAL for column in table.columns) == residual
     assert not table.note
     for row in table.rows:
@@ -38,5 +39,10 @@ def test_a_rank_s_call_and_its_changes_are_its_compiled_call(eager_us: float, re
 
 def test_a_rank_that_is_told_as_recorded_is_explained_where_it_stands() -> None:
     table = rank_lines(job_of(500.0, 1400.0), ("eager", "compiled"))
+    assert table is not None
     assert [words.PROFILED in str(row[0]) for row in table.rows] == [True, False]
     assert table.note == words.PROFILED_NOTE
+
+
+def test_a_job_of_one_rank_has_no_table_of_ranks() -> None:
+    assert rank_lines(job_of(1400.0), ("eager", "compiled")) is None

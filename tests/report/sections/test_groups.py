@@ -155,6 +155,12 @@ def test_parts_that_are_called_alike_are_followed_by_their_modules():
     assert part_labels(of_parts(*groups)) == (*alike, "GPU: 3 -> 1", "idle: garbage collection")
 
 
+def test_no_part_of_the_gpu_says_gpu_twice():
+    parts = tuple(WaterfallPart("gpu", each, 0.0) for each in ("other_gpu_work", "compute"))
+    comparison = replace(timed_comparison(), waterfall=Waterfall("trace", 10.0, 4.0, parts, 0.0))
+    assert part_labels(comparison) == ("GPU: other work", "GPU: compute")
+
+
 def test_places_are_told_apart_once_however_many_parts_are_called_alike(monkeypatch):
     asked = Mock(wraps=distinct_places)
     monkeypatch.setattr(headline, "distinct_places", asked)

@@ -7,6 +7,7 @@ from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import FormName
 from tracekit.model.timing import BreakEven, ControlCall, FormTiming, ProcessTimes
+from tracekit.numbers import duration
 from tracekit.report.composition.one_side import warnings
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.method import how_measured
@@ -84,8 +85,17 @@ def test_the_evidence_says_how_many_rounds_and_why_no_more():
     assert "3 processes" in several and "30 interleaved rounds in all, profiler off" in several
     assert "asked" not in several, "of few processes no interval is told"
     assert "asked ±1 %" in verdict_evidence(timed(*(1.02, 0.98) * 4))
-    assert "tables are of" not in several
-    assert "tables are of the recorded process: 1.00 ms → 500.1 µs" in verdict_evidence(timed(1.2, 1.3))
+    assert "mean call of all" not in one
+
+
+def test_of_several_processes_the_answer_has_the_calls_that_all_tables_have_and_the_evidence_the_mean() -> None:
+    comparison = timed(1.2, 1.3)
+    verdict, overview = comparison.verdict, comparison_overview(comparison)
+    assert (verdict.a_wall_us, verdict.b_wall_us) != (comparison.a.wall_us, comparison.b.wall_us)
+    assert overview.walls == "recorded process: 1.00 ms → 500.1 µs per call"
+    mean = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)}"
+    assert f"mean call of all: {mean}" in verdict_evidence(comparison)
+    assert comparison_overview(timed()).walls == "1.00 ms → 500.1 µs per call"
 
 
 def test_bare_traces_have_neither_table():

@@ -6,7 +6,7 @@ import numpy as np
 
 from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.timed import Timed
-from tracekit.model.gpu import GpuState
+from tracekit.model.gpu import COUNTED_AS, GpuState
 from tracekit.model.note import Note, distinct
 from tracekit.statements.notes.gpu import ClocksDiffer, GpuShared, Throttled, ThrottledInSamples
 from tracekit.statements.notes.speeds import Drifted, SpeedupByThirds, TwoSpeeds
@@ -45,11 +45,11 @@ def find_limits(state: GpuState | None) -> Iterator[Throttled | ThrottledInSampl
         if state.timed_us and us > thresholds.THROTTLED_SHARE * state.timed_us:
             yield Throttled(limit, min(us / state.timed_us, 1))
     # What a counter tells exactly, samples need not tell again.
-    counted = {word for limit, us in (state.slowed_us or {}).items() if us for word in (limit, f"{limit} limit")}
+    counted = {limit for limit, us in (state.slowed_us or {}).items() if us}
     during = state.during()
     for reason in dict.fromkeys(reason for sample in during for reason in sample.slowed_by or ()):
         number = sum(reason in (sample.slowed_by or ()) for sample in during)
-        if reason.partition(" (")[0] not in counted and number > thresholds.THROTTLED_SAMPLES * len(during):
+        if COUNTED_AS.get(reason) not in counted and number > thresholds.THROTTLED_SAMPLES * len(during):
             yield ThrottledInSamples(reason, number, len(during))
 
 

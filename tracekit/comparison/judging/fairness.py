@@ -40,7 +40,8 @@ def find_unfairness(a: Side, b: Side, *, joined: bool = False) -> tuple[Note, ..
 
 def find_unsound(side: Side) -> tuple[Note, ...]:
     """One note for each thing a reader of one side alone must know; empty when there is none."""
-    questions: tuple[Question, ...] = (_missing_gpu, _in_training, _beside_whole_calls, _unlike_the_call, _damaged)
+    of_work: tuple[Question, ...] = (_missing_gpu, _in_training, note_rank_differences)
+    questions = (*of_work, _beside_whole_calls, _unlike_the_call, _damaged)
     return (*distinct(note for ask in questions for note in ask(side, side)), *_untold_waiting(side))
 
 

@@ -11,7 +11,15 @@ from tracekit.model.numerics import Accuracy
 from tracekit.names import clipped
 from tracekit.statements import rank_differences as differences
 from tracekit.statements.guards import check_of
-from tracekit.statements.notes.ranks import RankBroke, RankMemory, RankOutputs, RankRanEager, RankRecompiled
+from tracekit.statements.noted import UnknownNoted
+from tracekit.statements.notes.ranks import (
+    RankBroke,
+    RankDidMore,
+    RankMemory,
+    RankOutputs,
+    RankRanEager,
+    RankRecompiled,
+)
 
 
 def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
@@ -34,6 +42,8 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
                     yield RankMemory(*who, noted.peak_bytes, noted.least_bytes)
                 case differences.RankOutputs():
                     yield RankOutputs(*who, Accuracy(noted.result, noted.basis, noted.reason))
+                case UnknownNoted():
+                    yield RankDidMore(*who, clipped(noted.as_read.code, 60))
                 case _:
                     code = clipped(noted.written().code, 60)
                     raise TracekitError(f'a note "{code}" on a rank of the run cannot be read; record the run again')

@@ -37,8 +37,11 @@ def foremost(job: JobChange, most: int) -> tuple[RankChange, ...]:
     return tuple(each for each in job.ranks if each.rank in shown)
 
 
-def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
-    """A line a rank of the terminal: both calls, and what made the change."""
+def rank_lines(job: JobChange, names: tuple[str, str]) -> Table | None:
+    """A line a rank of the terminal: both calls, and what made the change. None of a single rank, whose call is the
+    job's."""
+    if len(job.ranks) == 1:
+        return None
     shown = foremost(job, MOST_RANKS)
     unit, scale, decimals = scale_of(max(us or 0.0 for each in job.ranks for us in _ends(each)))
     labels = {part.label for each in shown if each.waterfall for part in each.waterfall.parts}

@@ -11,9 +11,9 @@ from tracekit.model.single_run import NothingCompiled, SingleRun
 from tracekit.names import clipped, clipped_within
 from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report import document as doc
-from tracekit.report.composition.overview import MOST_NOTES, advice_of, bottleneck_words, hidden
+from tracekit.report.composition.overview import MOST_NOTES, advice_of, bottleneck_words, hidden, start_words
 from tracekit.report.composition.overview_account import call_account, operator_table
-from tracekit.report.document import Advice, Line, Overview, Table, columns, filled_table
+from tracekit.report.document import Advice, Check, Line, Overview, Table, columns, filled_table
 from tracekit.report.sections.figures import figures_table
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sections.timing import KINDS
@@ -36,7 +36,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     `top` is how many kernels are listed."""
     side, nothing, sides = single.side, single.nothing_compiled, with_letters(single.side)
     headline, *figures = _answer(side)
-    found = [clipped_within(each.long(), NOTE) for each in side.health]
+    found = [clipped(each.long(), NOTE) for each in side.health]
     notes = (*short.headline_notes(single.notes), *found)
     if nothing is not None:
         return Overview(
@@ -64,6 +64,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
         graph_breaks=short.costly_breaks(single.findings),
         tables=tuple(filter(None, (_kernels(side, top), operator_table(sides, top)))),
         advice=advice,
+        checks=tuple(Check("", f"F{told[1:]}") for told in [start_words(side)] if told),
         hidden=hidden((*single.notes, *found), single.findings, notes, advice),
     )
 

@@ -8,7 +8,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.idle_estimate import NOTHING, Between, changes_between, sum_between
 from tracekit.model.waterfall import Basis
 from tracekit.names import clipped_within
-from tracekit.numbers import MISSING, duration, figure_change, scale_of, times
+from tracekit.numbers import MISSING, duration, figure_change, percent, scale_of, times
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.figures import basis_of
 from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
@@ -34,6 +34,7 @@ LESS_THAN_NONE = "other, less overlap"
 IN_NO_TRACE, EXCEEDED = "in no trace", "causes exceed it"
 #: GPU time that the call had no room for: it moves from recording to recording.
 BEYOND, BEYOND_WHAT = "Traced beyond the call", "GPU time varies by recording"
+TOTAL = "Total"
 #: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
 KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
 #: A cause of idle time has this share of the last side's idle time, or of the largest one's change.
@@ -70,6 +71,9 @@ def call_account(sides: Sides, comparison: Comparison | None = None) -> Account 
         over = tuple(call - (side.busy_us or 0.0) - us for call, side, us in zip(calls, every, whole_us, strict=True))
         if max(map(abs, over)) >= LEAST_RESIDUAL * calls[0]:
             rows.append(AccountRow(BEYOND, over, BEYOND_WHAT, level=0))
+        if basis == "trace":
+            # No headline has it.
+            rows.append(AccountRow(TOTAL, tuple(calls), level=0, sums=True))
     window, job = WINDOWS[every[0].analysis.window.kind], comparison.job if comparison else None
     # A job's call is its slowest rank's, round by round; what fills it is told of one rank.
     whose = f"The job's {window} on rank {job.slowest}" if job else f"Where a {window} goes"
@@ -225,6 +229,29 @@ def _half_us(causes: Sequence[Causes]) -> tuple[float, ...]:
     """A sum is as certain as its least certain part: that it is no more so than all are together, ± says."""
     changes = [_changes(causes)] if len(causes) == 2 else []
     return tuple(max((each.half_us for each in of.values()), default=0.0) for of in (*causes, *changes))
+
+
+def time_words(sides: Sides) -> str:
+    """`GPU kernels 0.736 → 0.855 ms, GPU idle 4.057 → 3.239 ms`, of CPU runs the share of operators; empty where the
+    sides are not alike, or nothing is known."""
+    every = [side for _, side in sides]
+    if uses := [(side.analysis.cpu, side.analysis.window.span_us) for side in every if side.analysis.cpu]:
+        shares = " → ".join(percent(use.operator_us / span_us, 0) for use, span_us in uses if span_us)
+        return f"operators {shares} of the time, with profiler"
+    basis = basis_of(every)
+    parts: dict[str, list[float | None]] = {
+        KERNELS: [side.compute_us for side in every],
+        EXPOSED: [side.exposed_us for side in every],
+        "GPU idle": [side.idle_us(basis) for side in every],
+    }
+    known = {name: [us for us in some if us is not None] for name, some in parts.items() if None not in some}
+    unit, scale, decimals = scale_of(max((us for some in known.values() for us in some), default=0.0))
+    told = ", ".join(
+        f"{name} {' → '.join(f'{us / scale:,.{decimals}f}' for us in some)} {unit}"
+        for name, some in known.items()
+        if any(some)
+    )
+    return told + (f" {words.scope_of(sides)}, with profiler" if told and basis == "trace" else "")
 
 
 def operator_table(sides: Sides, most: int = MOST_OPERATORS) -> Table | None:

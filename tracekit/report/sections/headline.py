@@ -63,8 +63,14 @@ Names = tuple[str, str]
 LETTERS: Names = ("A", "B")
 
 
+#: What stands behind `GPU: ` in fewer words.
+OF_THE_GPU = {"other_gpu_work": "other work", "compute": "compute"}
+
+
 def part_label(part: WaterfallPart) -> str:
     words = label_words(part.label)
+    if isinstance(part.label, str) and part.kind not in ("idle", "communication"):
+        words = OF_THE_GPU.get(part.label, words)
     if part.kind == "communication":
         return words
     return f"idle: {cause_words(words)}" if part.kind == "idle" else f"GPU: {short_kernel_name(words)}"

@@ -17,8 +17,6 @@ from tracekit.shell import variable_words
 Sides = tuple[tuple[str, Side], ...]
 #: Rounds that amount to less than this share of independent ones are told beside them.
 ALIKE = 0.5
-#: Where the recorded process's call differs by more from that of all processes, in logarithms, its times are told.
-RECORDED_DIFFERS = 0.05
 #: Where the ratio of the medians beside an answer differs by more from it, in logarithms, both are told.
 MEDIANS_DIFFER = 0.02
 
@@ -206,10 +204,11 @@ def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
 
 
 def verdict_evidence(comparison: Comparison) -> str:
-    """`Mean ratio of 217 interleaved rounds, profiler off; noise floor 3 %`; empty where nothing was timed."""
+    """`Mean ratio of 217 interleaved rounds, profiler off; noise floor 3 %`; of sides that were not timed the ratio of
+    their traces."""
     verdict = comparison.verdict
     if verdict.speedup is None:
-        return ""
+        return _profiled_ratio(comparison)
     told = [_what_was_timed(comparison)]
     if any(side.diagnostics and side.diagnostics.timed_calls() for side in comparison.compiled_while_timed):
         told.append("without the rounds that compiled")
@@ -223,15 +222,29 @@ def verdict_evidence(comparison: Comparison) -> str:
         told += _wider_than_asked(comparison)
     elif verdict.stopped not in (None, "asked number", "target reached"):
         told.append(STOPPED[verdict.stopped])
-    # The process that was recorded, of which all tables are, may be far from the mean of all.
-    own = (comparison.a.wall_us, comparison.b.wall_us)
-    ends = zip(own, (verdict.a_wall_us, verdict.b_wall_us), strict=True)
-    differs = any(one and other and abs(math.log(one / other)) > RECORDED_DIFFERS for one, other in ends)
-    if verdict.basis == "processes" and differs:
-        told.append(f"tables are of the recorded process: {duration(own[0])} → {duration(own[1])}")
+    # The process that was recorded may be far from the mean of all.
+    if verdict.basis == "processes":
+        told.append(f"mean call of all: {duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)}")
     if verdict.apart is not None and verdict.apart.assumed:
         told.append(f"the range above is wider: {verdict.apart.assumed}")
     return "; ".join(told)
+
+
+def _profiled_ratio(comparison: Comparison) -> str:
+    """Empty where the traces are not read alike, or say nothing of the time."""
+    sides = (comparison.a, comparison.b)
+    a_us, b_us = (side.span_us or side.analysis.window.span_us / side.steps for side in sides)
+    if len({side.analysis.window.kind for side in sides}) > 1 or not (a_us and b_us):
+        return ""
+    ends = f"{duration(a_us)} → {duration(b_us)} {scope_of(both_sides(comparison))}"
+    return f"Profiled ratio {times(a_us / b_us)} ({ends}), no speed-up: overheads differ"
+
+
+def told_walls(comparison: Comparison) -> tuple[float | None, float | None]:
+    """The median calls that stand beside the answer; of several processes the recorded one's, as in all tables."""
+    if comparison.verdict.basis == "processes":
+        return comparison.a.wall_us, comparison.b.wall_us
+    return comparison.verdict.a_wall_us, comparison.verdict.b_wall_us
 
 
 def where_measured(comparison: Comparison) -> str:
@@ -312,8 +325,9 @@ def _what_was_timed(comparison: Comparison) -> str:
     about = []
     if verdict.stretches is not None and verdict.n and verdict.stretches < ALIKE * verdict.n:
         about.append(f"{math.floor(verdict.stretches)} independent")
-    if verdict.result != "inconclusive" and verdict.speedup and verdict.a_wall_us and verdict.b_wall_us:
-        ratio = verdict.a_wall_us / verdict.b_wall_us
+    a_us, b_us = told_walls(comparison)
+    if verdict.result != "inconclusive" and verdict.speedup and a_us and b_us:
+        ratio = a_us / b_us
         if abs(math.log(ratio / verdict.speedup)) > MEDIANS_DIFFER:
             about.append(f"ratio of medians {times(1 / ratio if verdict.result == 'slower' else ratio)}")
     beside = f" ({'; '.join(about)})" if about else ""

@@ -7,6 +7,7 @@ from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.model.comparison import Bound, Comparison, Finding, Side
 from tracekit.model.note import Note
 from tracekit.model.option import option_words
+from tracekit.model.timing import StartKind
 from tracekit.model.waterfall import Basis
 from tracekit.numbers import count, percent
 from tracekit.report.words.common import cause_words
@@ -23,8 +24,13 @@ SHORTER = {"NVIDIA ": "", "bfloat16": "bf16", "float16": "fp16", "float32": "fp3
 FASTER, TRY, SHORTER_START = "To speed up the call", "Try next", "To shorten compiling"
 NOTHING_FASTER = "nothing known"
 #: How a start was, before what it costs.
-STARTS = {"compiled_warm_cache": "with a warm cache "}
-
+STARTS = {"compiled_warm_cache": "warm cache "}
+#: What the first call of a new process is of, before how long it took.
+FIRST_CALLS: dict[StartKind, str] = {
+    "compiled_no_cache": "compiled",
+    "compiled_warm_cache": "warm cache",
+    "eager": "eager",
+}
 
 #: Outputs that are fine.
 OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as eager's"}

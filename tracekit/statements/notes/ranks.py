@@ -185,6 +185,17 @@ class RankMemory(OfSomeRanks):
         )
 
 
+class RankDidMore(OfSomeRanks):
+    """What another version of tracekit says of the ranks, by its code."""
+
+    code = "rank_did_more"
+    usual_severity = "info"
+    what: str
+
+    def long(self) -> str:
+        return f'{self.alone}, in {self.subject}: "{self.what}" was noted by another version of tracekit.'
+
+
 class RankOutputs(OfSomeRanks):
     """Among its facts are those of why its outputs are so."""
 
