@@ -158,7 +158,7 @@ def test_a_group_opens_by_a_click_and_tells_the_timeline(page):
     told = [{"group": 1, "from": "groups"}, {"group": 1, "from": "groups", "show": True}]
     assert page.evaluate("window.told") == told
     page.click("#group-1 td >> nth=0")
-    assert not page.is_visible(".drawer") and page.evaluate("location.hash") == ""
+    assert not page.is_visible(".drawer") and page.evaluate("address.id") == ""
 
 
 def test_on_a_narrow_screen_the_row_stays_in_view_above_its_drawer(page):

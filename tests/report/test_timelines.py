@@ -375,6 +375,35 @@ def test_the_recording_without_operators_is_drawn_when_asked_for_at_the_same_ker
 
 
 @pytest.mark.browser
+def test_a_link_holds_the_group_that_is_selected_what_is_in_view_and_of_which_recording(tmp_path):
+    report = comparison_page(both_recordings())
+
+    def shown(page: Any) -> list[str | None]:
+        settle(page)
+        told = [page.get_attribute(".timelines canvas", f"data-{name}") for name in ("from", "to", "lit")]
+        return [*told, page.get_attribute(".switch", "aria-pressed"), page.get_attribute("tr.chosen", "id")]
+
+    with drawn(tmp_path, report) as page:
+        page.click(".switch")
+        page.wait_for_selector(".switch[aria-pressed=true]")
+        page.click("#group-1 .opens")
+        for _ in range(3):
+            page.click("[data-do=in]")
+        page.wait_for_function("() => /^#group-1@.*-1$/.test(location.hash)")
+        page.evaluate("document.querySelector('.timelines canvas').focus()")
+        link, before = page.evaluate("location.hash"), shown(page)
+        page.click("[data-do=all]")
+        page.click(".switch")
+        page.wait_for_function("() => location.hash === '#group-1'")
+    with opened(written(tmp_path, report), at=link) as visited:
+        after = shown(visited.page)
+        assert after[2:] == before[2:] and int(after[2] or 0) > 0
+        assert [float(each or 0) for each in after[:2]] == pytest.approx(
+            [float(each or 0) for each in before[:2]], abs=0.01
+        )
+
+
+@pytest.mark.browser
 def test_on_a_phone_and_with_hostile_names_the_timelines_are_drawn_and_say_the_names_as_text(tmp_path):
     with drawn(tmp_path, comparison_page(hostile_timelines()), width=400, dark=True) as page:
         assert "<script>alert(1)</script>" in after_next(page)

@@ -7,7 +7,7 @@
   new ResizeObserver(keepClear).observe(top);
 
   const unfold = (event) => {
-    const place = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    const place = document.getElementById(address.id);
     if (!place) return;
     // Of a page that is just opened nobody knows whether it was scrolled there before this line had a height.
     let opened = !event;

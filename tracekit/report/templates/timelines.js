@@ -9,7 +9,7 @@
   state.timelines = "drawing";
   const data = JSON.parse(source.textContent);
 
-  const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 24, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5, CLICK = 4;
+  const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 24, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5, CLICK = 4, NOTED_AFTER = 300;
   // Of many ranks each has one row, its communication below its compute, and its name beside it.
   const slim = data.slim, LEFT = slim ? slim.beside : MARGIN;
   // Its place, as high as it will be, before anything is painted.
@@ -295,11 +295,19 @@
   let asked = 0;
   const soon = () => { if (!asked) asked = requestAnimationFrame(() => { asked = 0; draw(); }); };
 
+  // What is in view is noted in the page's address: from when, until when, and of which recording.
+  let noting = 0;
+  const note = () => {
+    const shown = data.recordings.indexOf(recording), all = from === 0 && to === whole && !shown;
+    address.write(address.id, all ? "" : [from.toFixed(2), to.toFixed(2), ...(shown ? [shown] : [])].join("-"));
+  };
   const view = (start, end) => {
     const length = Math.min(Math.max(end - start, 0.5), whole);
     from = Math.min(Math.max(start, 0), whole - length);
     to = from + length;
     soon();
+    clearTimeout(noting);
+    noting = setTimeout(note, NOTED_AFTER);
   };
   const zoom = (factor, about = (from + to) / 2) => view(about - (about - from) * factor, about + (to - about) * factor);
   const move = (share) => view(from + (to - from) * share, to + (to - from) * share);
@@ -460,6 +468,8 @@
     ({ sides, lanes, whole } = recording = next);
     unshift();
     notes.forEach((note, at) => { note.hidden = at !== shown; });
+    toggle?.setAttribute("aria-pressed", String(shown > 0));
+    if (choices) choices.selectedIndex = shown;
     named();
     choose(null);
     view(0, whole);
@@ -470,17 +480,25 @@
     intoView(bar);
     choose(bar, true);
   };
-  toggle?.addEventListener("click", () => {
-    const shown = toggle.getAttribute("aria-pressed") !== "true";
-    toggle.setAttribute("aria-pressed", String(shown));
-    showRecording(Number(shown));
-  });
+  toggle?.addEventListener("click", () => showRecording(Number(recording === data.recordings[0])));
   choices?.addEventListener("change", () => showRecording(choices.selectedIndex));
   named();
 
   new ResizeObserver(() => { if (canvas.clientWidth && canvas.clientWidth !== width) { width = canvas.clientWidth; draw(); } }).observe(canvas);
   width = canvas.clientWidth;
-  draw();
+  // What the address holds; its group may have been opened before there was anything to light up.
+  const recall = async () => {
+    const [start, end, shown = 0] = address.view.split("-").map(Number), selected = Number(address.id.match(/^group-(\d+)$/)?.[1] ?? NO_GROUP);
+    if (end > start && data.recordings[shown]) {
+      if (recording !== data.recordings[shown]) await showRecording(shown);
+      view(start, end);
+      if (!address.id) box.scrollIntoView();
+    }
+    if (data.linked && data.groups[selected]) group = selected;
+    draw();
+  };
+  await recall();
+  addEventListener("hashchange", recall);
   state.timelines = "drawn";
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours.clear(); patterns.clear(); draw(); });
 })();
