@@ -9,7 +9,7 @@ import pytest
 from tests.cli.runs import invoke
 from tests.traces import FLUX, GRAPHED, QWEN, ROOT, VIT
 
-from ..browser import opened
+from ..browser import opened, settle
 
 pytestmark = pytest.mark.browser
 
@@ -131,6 +131,23 @@ def test_each_level_of_the_module_tree_is_indented_further(pages, width):
         assert len(levels) >= 5 and all(len({*lefts}) == 1 for lefts in levels)
         starts = [lefts[0] for lefts in levels]
         assert starts == sorted({*starts})
+
+
+def test_a_finding_highlights_its_kernels_in_tree_groups_and_timelines(pages):
+    with opened(pages("vit")) as visited:
+        page, canvas = visited.page, visited.page.locator(".timelines canvas")
+        page.click("#finding-lost_attention .lights")
+        settle(page)
+        (row,) = page.query_selector_all(".explorer tbody tr:not([hidden])")
+        assert "attention" in row.inner_text()
+        lit = [each.text_content() for each in page.query_selector_all(".tree summary.lit .name")]
+        assert lit[-2:] == ["attention", "attention itself"] and len(lit) < page.locator(".tree summary").count()
+        assert 0 < int(canvas.get_attribute("data-lit")) < int(canvas.get_attribute("data-drawn"))
+        # Whatever is selected next ends it.
+        row.click()
+        settle(page)
+        assert page.locator(".tree .lit, .lights[aria-pressed=true]").count() == 0
+        assert (visited.complaints, visited.requests) == ([], [])
 
 
 @pytest.mark.parametrize("width", [400, 1280])

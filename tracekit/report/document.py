@@ -254,7 +254,7 @@ class HeatMap(Struct, frozen=True):
 class FindingText(Struct, frozen=True):
     """A finding in words; `id` is its address within the page. `saving` is what it could save, `savings` says it in
     sentences, and `share` is how much of a call that is, None where not known. `advice` may be empty, and is a command
-    where `is_command`."""
+    where `is_command`. `groups` are the kernel groups that it is about."""
 
     id: str
     severity: str
@@ -266,6 +266,7 @@ class FindingText(Struct, frozen=True):
     is_command: bool
     notes: tuple[str, ...]
     share: float | None = None
+    groups: tuple[int, ...] = ()
 
 
 class Findings(Struct, frozen=True):

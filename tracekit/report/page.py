@@ -18,7 +18,7 @@ from tracekit.report.document import Name, Report, Table, Timelines
 from tracekit.report.sections.call import CALL_PARTS
 
 #: What every page runs, and what those run besides that draw something, as one script.
-SCRIPTS = ("later.js", "copy.js", "drawer.js", "tables.js", "sections.js")
+SCRIPTS = ("later.js", "copy.js", "drawer.js", "tables.js", "findings.js", "sections.js")
 DRAWING = ("timelines.js",)
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
