@@ -75,7 +75,8 @@ def _environment() -> jinja2.Environment:
     # A figure is not parted from its unit; what follows may go to the next line.
     made.filters["unbroken"] = lambda figure: UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
     made.filters["whole_options"] = lambda command: _kept_whole(OPTION, "\n".join(map(printable, command.split("\n"))))
-    made.filters["prose"] = lambda text: Markup(JOINTS.sub("<wbr>", _kept_whole(UNPARTED, printable(text))))
+    made.filters["prose"] = lambda text: _kept_whole(UNPARTED, printable(text))
+    made.filters["jointed"] = lambda name: Markup(JOINTS.sub("<wbr>", _kept_whole(UNPARTED, printable(name))))
     # JSON that can stand in a script element: no text in it can end the element.
     ends = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
     made.filters["script_json"] = lambda data: Markup(

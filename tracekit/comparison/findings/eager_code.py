@@ -66,8 +66,8 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
     if kept >= 1 or not side.busy_us or settings is None or settings.scope == "all" or len(side.components) < 2:
         return None
     fusible = _fusible_time(comparison)
-    component = max(fusible, key=lambda each: math.fsum(fusible[each].values()), default="")
-    us = math.fsum(fusible[component].values()) if component else 0.0
+    component = max(fusible, key=lambda each: sum(fusible[each].values()), default="")
+    us = sum(fusible[component].values()) if component else 0.0
     if not component or us < WORTH_SAYING * side.busy_us:
         return None
     whole = {"scope": "all"}
