@@ -389,7 +389,11 @@ def test_a_link_holds_the_group_that_is_selected_what_is_in_view_and_of_which_re
         page.click("#group-1 .opens")
         for _ in range(3):
             page.click("[data-do=in]")
-        page.wait_for_function("() => /^#group-1@.*-1$/.test(location.hash)")
+        settle(page)
+        page.wait_for_function("""() => {
+          const { from, to } = document.querySelector(".timelines canvas").dataset;
+          return location.hash === `#group-1@${Number(from).toFixed(2)}-${Number(to).toFixed(2)}-1`;
+        }""")
         page.evaluate("document.querySelector('.timelines canvas').focus()")
         link, before = page.evaluate("location.hash"), shown(page)
         page.click("[data-do=all]")
