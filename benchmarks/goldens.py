@@ -87,6 +87,7 @@ def read_all(code: Path, place: Path) -> dict[str, str]:
 def page_text(page: str) -> str:
     """What a reader sees of it, a line for each element."""
     page = re.sub(r"<(script|style|svg)\b.*?</\1>", "", page, flags=re.DOTALL)
+    page = re.sub(r'<wbr>|<span class="whole">([^<]*)</span>', r"\1", page)
     lines = (html.unescape(each).strip() for each in re.split(r"<[^>]*>", page))
     return "\n".join(filter(None, lines))
 

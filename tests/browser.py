@@ -80,7 +80,7 @@ def opened(
     script: str = "",
     media: str = "screen",
 ) -> Iterator[Opened]:
-    """A page opened from its file, at a place in it, when all is drawn and laid out; with a script of the test's own
+    """A page opened from its file, at a place in it, when all is drawn; with a script of the test's own
     that runs before the page's."""
     own = path.resolve().as_uri()
     complaints: list[str] = []
@@ -112,7 +112,7 @@ def settle(page: Any) -> None:
 
 
 def open_page(path: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True) -> Visit:
-    """Opens a page from its file and waits until all is drawn and laid out."""
+    """Opens a page from its file and waits until all is drawn."""
     with opened(path, width=width, dark=dark, scripts=scripts) as visited:
         page = visited.page
         drawn = page.query_selector_all("figure.chart")

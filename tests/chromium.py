@@ -6,10 +6,8 @@ import shutil
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 MISSING = f"no browser found ({', '.join(PROGRAMS)}); on Debian and Ubuntu: apt install chromium"
-#: A page has drawn its timelines, unpacked what its rows open to, and laid out its sections.
-READY = """() => !document.querySelector(
-  "[data-timelines=drawing], .explorer .packed, main > section:not(.laid)"
-)"""
+#: A page has drawn its timelines, and unpacked what its rows open to.
+READY = '() => !document.querySelector("[data-timelines=drawing], .explorer .packed")'
 #: Ends when the page has drawn all it was asked for before: it draws in the next frame, and again where that moved it.
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 

@@ -110,6 +110,20 @@ def test_every_hue_is_seen_on_its_paper_and_told_from_every_other(dark: bool):
             assert difference(lab(hues[one], sight), lab(hues[other], sight)) > 15, (sight, one, other)
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_cause_is_seen_on_its_paper_told_from_every_other_and_of_no_familys_colour(dark: bool):
+    told = scheme(dark)
+    causes = {told[f"kind-{kind}"] for kind in IDLE_CAUSES if texture(kind) == "diagonal"}
+    assert {told[f"kind-{kind}"] for kind in IDLE_CAUSES} == causes
+    assert all(contrast(colour, told["paper"]) >= 3 for colour in causes)
+    for sight in SIGHT:
+        for one, other in combinations(causes, 2):
+            assert difference(lab(one, sight), lab(other, sight)) > 15, (sight, one, other)
+    for cause in causes:
+        for family in FAMILY_WORDS:
+            assert difference(lab(cause, "full"), lab(told[f"kind-{family}"], "full")) > 12, (cause, family)
+
+
 @pytest.mark.parametrize("kinds", [tuple(FAMILY_WORDS), IDLE_CAUSES])
 def test_kinds_of_one_lane_differ_in_hue_or_in_texture(kinds: tuple[str, ...]):
     told = scheme(False)

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.runs import invoke
 from tests.traces import FLUX, GRAPHED, QWEN, ROOT, VIT
 
-from ..browser import opened
+from ..browser import opened, settle
 
 pytestmark = pytest.mark.browser
 
@@ -51,9 +51,17 @@ BROKEN = """() => [...document.querySelectorAll(".columns td")].flatMap((cell) =
   }).map((found) => found[0]);
 })"""
 
+#: Where each row of the module tree begins, by its level.
+INDENTS = """() => [...document.querySelectorAll(".tree details")].reduce((lefts, fold) => {
+  let level = 0;
+  for (let each = fold.parentElement; each; each = each.parentElement) level += each.tagName === "DETAILS";
+  (lefts[level] ??= []).push(Math.round(fold.getBoundingClientRect().left));
+  return lefts;
+}, [])"""
+
 #: At most so many screens by their width and height in pixels, printed pages, and bytes of one page.
 SCREENS = {(1300, 900): 6, (390, 844): 12}
-SHEETS, BYTES = 6, 2_000_000
+SHEETS, BYTES = 20, 2_000_000
 #: Where the parts of the first screen end.
 FIRST = [".verdict", ".evidence", ".call", ".account table", ".advice", ".checks"]
 ENDS = """(parts) => Object.fromEntries(parts.map((part) => [
@@ -91,7 +99,9 @@ def test_a_page_is_quiet_answers_at_once_is_a_few_screens_a_few_sheets_and_not_h
             ends = page.evaluate(ENDS, FIRST)
             assert {part for part, end in ends.items() if end is None or end > 900} == set()
         assert name == "several" or "faster compiled" in page.inner_text("body")
+        page.emulate_media(media="print")
         assert 0 < page.pdf(format="A4").count(b"/Type /Page\n") <= SHEETS
+        page.emulate_media(media="screen")
         for (width, height), most in SCREENS.items():
             page.set_viewport_size({"width": width, "height": height})
             page.wait_for_function("(most) => document.documentElement.scrollHeight <= most", arg=most * height)
@@ -111,6 +121,33 @@ def test_on_a_wide_screen_no_table_has_to_be_scrolled_and_paper_takes_the_page_a
         assert max(page.evaluate(rights)) <= 704
         backs = "[...document.querySelectorAll('.scroll')].map((each) => getComputedStyle(each).backgroundImage)"
         assert {*page.evaluate(backs)} == {"none"}
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_each_level_of_the_module_tree_is_indented_further(pages, width):
+    with opened(pages("flux"), width=width) as visited:
+        visited.page.evaluate("document.querySelectorAll('.tree details').forEach((each) => { each.open = true; })")
+        levels = visited.page.evaluate(INDENTS)
+        assert len(levels) >= 5 and all(len({*lefts}) == 1 for lefts in levels)
+        starts = [lefts[0] for lefts in levels]
+        assert starts == sorted({*starts})
+
+
+def test_a_finding_highlights_its_kernels_in_tree_groups_and_timelines(pages):
+    with opened(pages("vit")) as visited:
+        page, canvas = visited.page, visited.page.locator(".timelines canvas")
+        page.click("#finding-lost_attention .lights")
+        settle(page)
+        (row,) = page.query_selector_all(".explorer tbody tr:not([hidden])")
+        assert "attention" in row.inner_text()
+        lit = [each.text_content() for each in page.query_selector_all(".tree summary.lit .name")]
+        assert lit[-2:] == ["attention", "attention itself"] and len(lit) < page.locator(".tree summary").count()
+        assert 0 < int(canvas.get_attribute("data-lit")) < int(canvas.get_attribute("data-drawn"))
+        # Whatever is selected next ends it.
+        row.click()
+        settle(page)
+        assert page.locator(".tree .lit, .lights[aria-pressed=true]").count() == 0
+        assert (visited.complaints, visited.requests) == ([], [])
 
 
 @pytest.mark.parametrize("width", [400, 1280])

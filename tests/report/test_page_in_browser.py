@@ -158,7 +158,7 @@ def test_a_group_opens_by_a_click_and_tells_the_timeline(page):
     told = [{"group": 1, "from": "groups"}, {"group": 1, "from": "groups", "show": True}]
     assert page.evaluate("window.told") == told
     page.click("#group-1 td >> nth=0")
-    assert not page.is_visible(".drawer") and page.evaluate("location.hash") == ""
+    assert not page.is_visible(".drawer") and page.evaluate("address.id") == ""
 
 
 def test_on_a_narrow_screen_the_row_stays_in_view_above_its_drawer(page):
@@ -338,7 +338,6 @@ def test_a_checker_for_accessibility_finds_nothing_of_weight(screen, request):
 def test_on_paper_the_page_is_light_whole_and_without_controls(tmp_path):
     page = comparison_page(timed_comparison(), make_run(), "x")
     with opened(written(tmp_path, page), width=700, dark=True, media="print") as visited:
-        assert {*visited.page.evaluate(SHOWN)} == {"visible"}
         told = visited.page.evaluate(
             """() => ({
               back: getComputedStyle(document.body).backgroundColor,
@@ -348,6 +347,16 @@ def test_on_paper_the_page_is_light_whole_and_without_controls(tmp_path):
             })"""
         )
         assert told == {"back": "rgb(255, 255, 255)", "ink": "#1d2126", "controls": "none", "wide": 0}
+        of_bar = "getComputedStyle(document.querySelector('.chart .bar'))"
+        assert visited.page.evaluate(f"{of_bar}.printColorAdjust") == "exact"
+
+
+def test_what_is_folded_opens_for_paper_and_closes_again(page):
+    shut = "[...document.querySelectorAll('main details:not([open])')].filter((each) => !each.closest('.tree')).length"
+    before = page.evaluate(shut)
+    assert before > 3
+    assert page.evaluate(f"dispatchEvent(new Event('beforeprint')); {shut}") == 0
+    assert page.evaluate(f"dispatchEvent(new Event('afterprint')); {shut}") == before
 
 
 #: What the page can do when it has been read, before anything long was begun.
@@ -358,13 +367,9 @@ WHEN_READ = """addEventListener("DOMContentLoaded", () => {
     sorted: document.querySelector(".explorer th[aria-sort]") !== null,
     heights: [...document.querySelectorAll("figure")].map((each) => each.offsetHeight),
     timelines: document.querySelector(".timelines canvas").offsetHeight,
-    waiting: document.querySelectorAll("main > section:not(.laid)").length,
+    page: document.documentElement.scrollHeight,
   };
 })"""
-
-
-#: Whether each section is laid out whether it is in view or not.
-SHOWN = "[...document.querySelectorAll('main > section')].map((each) => getComputedStyle(each).contentVisibility)"
 
 
 def test_the_page_answers_before_its_timelines_are_drawn_and_nothing_moves_when_they_are(matched):
@@ -375,17 +380,21 @@ def test_the_page_answers_before_its_timelines_are_drawn_and_nothing_moves_when_
         after = page.evaluate("[...document.querySelectorAll('figure')].map((each) => each.offsetHeight)")
         assert after == pytest.approx(before["heights"], abs=2)
         assert page.evaluate("document.querySelector('.timelines canvas').offsetHeight") == before["timelines"] > 50
-        # Sections out of view waited, and are all laid out in the end.
-        sections = page.evaluate(SHOWN)
-        assert before["waiting"] == len(sections) > 5
-        assert {*sections} == {"visible"}
+        assert page.evaluate("document.documentElement.scrollHeight") == pytest.approx(before["page"], abs=2)
         assert was_quiet(visited)
 
 
-def test_whoever_comes_for_one_section_finds_it_when_all_are_laid_out(matched):
-    with opened(matched, at="#method") as visited:
+#: How far below what stays on top a place is.
+BELOW = """(place) => document.querySelector(place).getBoundingClientRect().top
+  - document.querySelector("nav").getBoundingClientRect().bottom"""
+
+
+@pytest.mark.parametrize("width", [400, 800, 1280])
+def test_a_link_lands_on_what_it_leads_to_below_what_stays_on_top(matched, width):
+    with opened(matched, at="#families", width=width) as visited:
         page = visited.page
-        top = page.evaluate("document.getElementById('method').getBoundingClientRect().top")
-        assert 0 <= top < 90
-        assert page.evaluate("scrollY") > 1000
+        for place in ("#families", "#timelines", f"#{page.get_attribute('.findings li', 'id')}", "#groups"):
+            page.evaluate("(place) => { location.hash = place; }", place)
+            settle(page)
+            assert page.evaluate(BELOW, place) == pytest.approx(0, abs=2), place
         assert was_quiet(visited)

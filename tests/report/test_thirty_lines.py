@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.report.conftest import three_times_matched
-from tests.report.showing import PAGE, printed, terminal_text
+from tests.report.showing import PAGE, comparison_page, printed, terminal_text
 from tests.sides import (
     COMPILED,
     ORDER,
     STEADY,
     make_analysis,
     make_cpu_analysis,
+    make_environment,
     make_form,
     make_pair,
     make_side,
@@ -46,6 +47,23 @@ def lines(text: str, width: int = 100, most: int = 30) -> list[str]:
     assert len(found) <= most, text
     assert max(map(len, found)) <= width, text
     return found
+
+
+def test_what_else_differs_between_two_runs_stands_above_the_number_and_is_no_hidden_note():
+    a, b = make_pair(scaled(1.5), scaled(1.0))
+    alike = compare(a, b, ORDER)
+    b = replace(b, environment=make_environment(driver="590.1", packages={"torch": "2.13.0", "triton": "3.8.0"}))
+    told = compare(a, b, ORDER)
+    assert {note.code for note in told.notes} - {note.code for note in alike.notes} == {
+        "setting_differs",
+        "package_differs",
+    }
+    for text in (terminal_text(told), comparison_page(told)):
+        differs = text.index("The runs also differ: driver 580.1 → 590.1; triton 3.7.0 → 3.8.0")
+        assert differs < text.rindex("1.50×")
+        assert differs < text.index("per call")
+    overview = comparison_overview(told)
+    assert (overview.hidden, comparison_overview(alike).differs) == (comparison_overview(alike).hidden, "")
 
 
 @pytest.mark.parametrize("name", RUNS)

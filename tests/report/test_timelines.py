@@ -24,10 +24,11 @@ from tracekit.report import timelines as drawing
 from tracekit.report.sections.idle import cause_table
 from tracekit.report.timeline_bytes import NO_GROUP, with_short_events_together
 from tracekit.report.timelines import (
+    ALIKE,
     BY_NAMES,
+    DIVIDED,
     LENGTHENED,
     MEDIAN_STEP,
-    SWITCH,
     TOGETHER,
     UNKNOWN,
     timelines,
@@ -352,24 +353,58 @@ def test_the_drawer_of_a_pinned_kernel_leaves_the_timeline_in_sight_and_shows_it
 
 
 @pytest.mark.browser
-def test_the_recording_with_operators_is_drawn_when_asked_for_at_the_same_kernel(tmp_path):
+def test_the_recording_without_operators_is_drawn_when_asked_for_at_the_same_kernel(tmp_path):
     with drawn(tmp_path, comparison_page(both_recordings()), width=400, dark=True) as page:
         canvas, readout, switch = page.locator(".timelines canvas"), page.locator(".readout"), page.locator(".switch")
-        light = canvas.get_attribute("aria-label")
+        rich = canvas.get_attribute("aria-label")
         choose_group(page, 1, show=True)
         before = readout.inner_text().split(" \u00b7 ")
         switch.press("Enter")
-        page.wait_for_function("(label) => document.querySelector('.timelines canvas').ariaLabel !== label", arg=light)
+        page.wait_for_function("(label) => document.querySelector('.timelines canvas').ariaLabel !== label", arg=rich)
         settle(page)
         after = readout.inner_text().split(" \u00b7 ")
         assert before[:3] == after[:3] and before[4] != after[4]
         assert switch.get_attribute("aria-pressed") == "true"
-        assert "with profiler and operators" in canvas.get_attribute("aria-label")
+        assert "with profiler and operators" in rich
+        assert "with profiler and operators" not in canvas.get_attribute("aria-label")
         assert [each.is_visible() for each in page.query_selector_all(".note.recording")] == [False, True]
         switch.click()
-        page.wait_for_function("(label) => document.querySelector('.timelines canvas').ariaLabel === label", arg=light)
+        page.wait_for_function("(label) => document.querySelector('.timelines canvas').ariaLabel === label", arg=rich)
         settle(page)
         assert readout.inner_text().split(" \u00b7 ") == before
+
+
+@pytest.mark.browser
+def test_a_link_holds_the_group_that_is_selected_what_is_in_view_and_of_which_recording(tmp_path):
+    report = comparison_page(both_recordings())
+
+    def shown(page: Any) -> list[str | None]:
+        settle(page)
+        told = [page.get_attribute(".timelines canvas", f"data-{name}") for name in ("from", "to", "lit")]
+        return [*told, page.get_attribute(".switch", "aria-pressed"), page.get_attribute("tr.chosen", "id")]
+
+    with drawn(tmp_path, report) as page:
+        page.click(".switch")
+        page.wait_for_selector(".switch[aria-pressed=true]")
+        page.click("#group-1 .opens")
+        for _ in range(3):
+            page.click("[data-do=in]")
+        settle(page)
+        page.wait_for_function("""() => {
+          const { from, to } = document.querySelector(".timelines canvas").dataset;
+          return location.hash === `#group-1@${Number(from).toFixed(2)}-${Number(to).toFixed(2)}-1`;
+        }""")
+        page.evaluate("document.querySelector('.timelines canvas').focus()")
+        link, before = page.evaluate("location.hash"), shown(page)
+        page.click("[data-do=all]")
+        page.click(".switch")
+        page.wait_for_function("() => location.hash === '#group-1'")
+    with opened(written(tmp_path, report), at=link) as visited:
+        after = shown(visited.page)
+        assert after[2:] == before[2:] and int(after[2] or 0) > 0
+        assert [float(each or 0) for each in after[:2]] == pytest.approx(
+            [float(each or 0) for each in before[:2]], abs=0.01
+        )
 
 
 @pytest.mark.browser
@@ -384,9 +419,9 @@ def test_on_a_phone_and_with_hostile_names_the_timelines_are_drawn_and_say_the_n
 
 def test_what_is_unattributed_is_explained_with_its_share_and_the_step_that_is_drawn_is_named_with_the_reason():
     told = timelines(both_recordings())
-    light, rich = told.recordings
+    rich, light = told.recordings
     shares = r"Unattributed \(\d\d % of A's idle time, \d\d % of B's idle time\): "
-    assert re.match(shares, light[0]) and light[0].endswith(SWITCH)
+    assert re.match(shares, light[0]) and light[0].endswith(ALIKE + DIVIDED)
     assert rich[0] == "" and LENGTHENED in rich and LENGTHENED not in light
     assert light[0].replace("'", "&#39;") in comparison_page(both_recordings())
     assert "ernel-only trace, step " in light[1] and rich[1].startswith("Full trace, step 1 of 3, ")
@@ -394,7 +429,7 @@ def test_what_is_unattributed_is_explained_with_its_share_and_the_step_that_is_d
 
 
 def test_titles_have_the_time_with_the_profiler_and_without():
-    light, rich = (
+    rich, light = (
         [side["title"] for side in each["sides"]] for each in timelines(both_recordings()).data["recordings"]
     )
     comparison = both_recordings()
@@ -409,8 +444,8 @@ def test_titles_have_the_time_with_the_profiler_and_without():
 
 def test_the_recording_with_operators_has_the_same_kernels_in_the_same_groups_and_causes_of_its_gaps():
     told = timelines(both_recordings())
-    light, rich = map(unpacked, told.data["recordings"])
-    for one, other, side in zip(light, rich, told.data["recordings"][1]["sides"], strict=True):
+    rich, light = map(unpacked, told.data["recordings"])
+    for one, other, side in zip(light, rich, told.data["recordings"][0]["sides"], strict=True):
         assert np.array_equal(one["work"][3], other["work"][3])
         kinds = {side["labels"][at][1] for at in other["gaps"][-1]}
         assert {"op_dispatch", "launch_call"} <= kinds and "unattributed" not in kinds
@@ -420,12 +455,12 @@ def test_short_host_events_of_the_recording_with_operators_are_drawn_together_wh
     whole = timelines(both_recordings())
     monkeypatch.setattr(drawing, "MOST_RICH_BYTES", 6_000)
     told = timelines(both_recordings())
-    before, after = ([side["counts"] for side in each.data["recordings"][1]["sides"]] for each in (whole, told))
+    before, after = ([side["counts"] for side in each.data["recordings"][0]["sides"]] for each in (whole, told))
     assert [each[:2] for each in before] == [each[:2] for each in after]
     events, bars = (sum(each[2] for each in counts) for counts in (before, after))
     assert 0 < bars < events
-    assert TOGETHER.format(events=events, bars=bars) in told.recordings[1]
-    assert not any(each.startswith(f"{events:,} host") for each in whole.recordings[1])
+    assert TOGETHER.format(events=events, bars=bars) in told.recordings[0]
+    assert not any(each.startswith(f"{events:,} host") for each in whole.recordings[0])
     monkeypatch.setattr(drawing, "MOST_RICH_BYTES", 1_000)
     assert len(timelines(both_recordings()).data["recordings"]) == 1
     without = replace(both_recordings(), b=replace(both_recordings().b, rich_timeline=None))

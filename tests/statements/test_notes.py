@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from tracekit.model.compilation import FailedGuard
 from tracekit.model.note import Note, distinct, grave_sentences, other_sentences
 from tracekit.model.numerics import Accuracy
-from tracekit.report.words.short import GRAVEST_FIRST, headline_notes
+from tracekit.report.words.short import DIFFERENCES, GRAVEST_FIRST, headline_notes
 from tracekit.statements.accuracy import Difference
 from tracekit.statements.guards import check_of
 from tracekit.statements.health import Truncated
@@ -151,7 +151,9 @@ def test_every_class_has_an_example() -> None:
 
 def test_short_words_are_those_of_the_first_screen() -> None:
     core = [each for each in Note.classes.values() if each.__module__.startswith("tracekit.statements.")]
-    assert {each for each in core if {"short", "says_short"} & vars(each).keys()} == {*GRAVEST_FIRST} - {Note}
+    assert {each for each in core if {"short", "says_short"} & vars(each).keys()} == {*GRAVEST_FIRST, *DIFFERENCES} - {
+        Note
+    }
 
 
 def test_a_note_is_written_with_its_subject_and_its_facts() -> None:

@@ -533,6 +533,7 @@ class Finding(Struct, frozen=True):
     verified: VerifiedAdvice | None = None  #: What came of the advice, where it was tried.
     start_saving_us: float | None = None  #: Of starting up, once a process; None where not measured.
     environment: dict[str, str] = field(default_factory=dict)  #: The variables that the advice sets.
+    groups: tuple[int, ...] = ()  #: The kernel groups that it is about, where it is about some, by their place.
 
     @property
     def code(self) -> str:

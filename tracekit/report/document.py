@@ -254,7 +254,7 @@ class HeatMap(Struct, frozen=True):
 class FindingText(Struct, frozen=True):
     """A finding in words; `id` is its address within the page. `saving` is what it could save, `savings` says it in
     sentences, and `share` is how much of a call that is, None where not known. `advice` may be empty, and is a command
-    where `is_command`."""
+    where `is_command`. `groups` are the kernel groups that it is about."""
 
     id: str
     severity: str
@@ -266,6 +266,7 @@ class FindingText(Struct, frozen=True):
     is_command: bool
     notes: tuple[str, ...]
     share: float | None = None
+    groups: tuple[int, ...] = ()
 
 
 class Findings(Struct, frozen=True):
@@ -418,18 +419,19 @@ class Check(Struct, frozen=True):
 class Overview(Struct, frozen=True):
     """The answer in thirty lines, or on the page's first screen.
 
-    `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
-    its low end, middle and high end; `elsewhere` is what the next process may find. `evidence` is what it rests on.
-    `notes` change how the headline is read; `why` are lines on why there is no better answer. `bar_words` is
-    what segments of `bars` are called, where not as those of a call. `slower` is what the account's
-    rows do not say of what became slower, `graph_breaks` are those that cost much, `repeat` is the command that
-    measures it again, `measured_with` what it was measured with. Where nothing in `advice` makes calls faster, that is
-    said if `nothing_faster`. `left_out` is what the answer does not cover, for where notes are not shown. `hidden` is
-    how many notes and findings are not shown.
+    `differs` is what else differs between what is compared, `headline` the answer in a few words, `walls` from what to
+    what, `spread` its interval in words and `interval` its low end, middle and high end; `elsewhere` is what the next
+    process may find. `evidence` is what it rests on. `notes` change how the headline is read; `why` are lines on why
+    there is no better answer. `bar_words` is what segments of `bars` are called, where not as those of a call. `slower`
+    is what the account's rows do not say of what became slower, `graph_breaks` are those that cost much, `repeat` is
+    the command that measures it again, `measured_with` what it was measured with. Where nothing in `advice` makes calls
+    faster, that is said if `nothing_faster`. `left_out` is what the answer does not cover, for where notes are not
+    shown. `hidden` is how many notes and findings are not shown.
     """
 
     subject: str
     headline: str
+    differs: str = ""
     result: tuple[str, str] | None = None
     gate: GateText | None = None
     walls: str = ""

@@ -124,6 +124,8 @@ def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
     yield f"# {escaped(f'{gate.words}. {title}' if gate else title)}\n\n"
     if gate:
         yield "".join(f"- {escaped(sentence)}\n" for _, sentence in gate.conditions) + "\n"
+    if overview.differs:
+        yield f"**{escaped(overview.differs)}**\n\n"
     headline = overview.headline if overview.headline != title else ""
     answer = " · ".join(filter(None, (headline, overview.walls, overview.spread)))
     yield from (f"{escaped(each)}\n\n" for each in (overview.subject, answer, overview.evidence) if each)

@@ -18,13 +18,16 @@ from tracekit.report.document import Name, Report, Table, Timelines
 from tracekit.report.sections.call import CALL_PARTS
 
 #: What every page runs, and what those run besides that draw something, as one script.
-SCRIPTS = ("later.js", "copy.js", "drawer.js", "tables.js", "sections.js")
+SCRIPTS = ("later.js", "copy.js", "drawer.js", "tables.js", "findings.js", "sections.js")
 DRAWING = ("timelines.js",)
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
 LONGEST_FIGURE = 20
-#: An option of a command, with its value.
+#: An option of a command, with its value. In prose an option without one, or an arrow: neither parts at its hyphen.
 OPTION = re.compile(r"(?<!\S)--?[a-zA-Z][\w-]*(?:[ =](?!-)(?:'[^']*'|\S+))?")
+UNPARTED = re.compile(r"(?<![\w-])--[a-z][\w-]*|->")
+#: Where a long name goes on in the next line: `transformer.`, `single_`.
+JOINTS = re.compile(r"(?<=\w_)(?=\w)|(?<=[A-Za-z_*]\.)(?=[A-Za-z_*])")
 #: A space between a figure and its unit, as in `12.3 µs`; not one between two figures, as in `1.136 to 1.155`.
 UNIT_SPACE = re.compile(r"(?<=\d) (?!to\b|[(\N{MIDDLE DOT}])")
 
@@ -71,7 +74,9 @@ def _environment() -> jinja2.Environment:
     )
     # A figure is not parted from its unit; what follows may go to the next line.
     made.filters["unbroken"] = lambda figure: UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
-    made.filters["whole_options"] = _whole_options
+    made.filters["whole_options"] = lambda command: _kept_whole(OPTION, "\n".join(map(printable, command.split("\n"))))
+    made.filters["prose"] = lambda text: _kept_whole(UNPARTED, printable(text))
+    made.filters["jointed"] = lambda name: Markup(JOINTS.sub("<wbr>", _kept_whole(UNPARTED, printable(name))))
     # JSON that can stand in a script element: no text in it can end the element.
     ends = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
     made.filters["script_json"] = lambda data: Markup(
@@ -88,13 +93,13 @@ def _environment() -> jinja2.Environment:
     return made
 
 
-def _whole_options(line: str) -> Markup:
-    """The line, in which each option stays on one line with its value where there is room."""
-    line, end, told = printable(line), 0, Markup()
-    for option in OPTION.finditer(line):
-        told += Markup('{}<span class="whole">{}</span>').format(line[end : option.start()], option[0])
-        end = option.end()
-    return told + line[end:]
+def _kept_whole(parts: re.Pattern[str], text: str) -> Markup:
+    """The text, in which each of the parts stays on one line where there is room."""
+    end, told = 0, Markup()
+    for part in parts.finditer(text):
+        told += Markup('{}<span class="whole">{}</span>').format(text[end : part.start()], part[0])
+        end = part.end()
+    return told + text[end:]
 
 
 def _is_wide(table: Table) -> bool:

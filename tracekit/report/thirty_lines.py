@@ -73,7 +73,8 @@ def few_lines(overview: Overview, *more: str) -> str:
 
 
 def verdict_lines(overview: Overview, width: int = WIDTH) -> tuple[Line, ...]:
-    """The gate's outcome, the verdict, and what it rests on. The interval takes a line of its own where it must."""
+    """The gate's outcome, what else differs, the verdict, and what it rests on. The interval takes a line of its own
+    where it must."""
     style = RESULT_STYLES.get(overview.result[1], "bold") if overview.result else "bold"
     answer = "    ".join(filter(None, (overview.headline, overview.walls)))
     whole = "    ".join(filter(None, (answer, overview.spread)))
@@ -85,6 +86,7 @@ def verdict_lines(overview: Overview, width: int = WIDTH) -> tuple[Line, ...]:
         gate.append(BLANK)
     return (
         *gate,
+        *([_note(overview.differs)] if overview.differs else []),
         *(Line(f"  {line}", style) for line in lines),
         *([Line(f"  {overview.evidence}")] if overview.evidence else []),
     )

@@ -46,7 +46,6 @@ NAMES_LIGHT_UP = "Hovering a kernel highlights all kernels of its name. A click 
 #: What grey gaps are, and where they are told apart.
 UNATTRIBUTED = "Unattributed ({shares}): {why}"
 ALIKE = "the kernel-only trace has no operators. "
-SWITCH = "“With operators” draws the full trace, which has the causes."
 DIVIDED = "Tables of idle time divide it as in the full trace."
 UNKNOWN = "the trace does not record what the host did meanwhile."
 BY_NAMES = "Kernels were matched by name only: hovering highlights nothing."
@@ -180,7 +179,8 @@ def _drawn(
     what = f"{counted(dark, 'group')} with smaller changes" if linked else counted(dark, "name")
     notes = [*notes, f"{what} are not highlighted, to limit the page size."] if dark else notes
     rich = _with_operators(light)
-    drawn = (light, rich) if rich else (light,)
+    # The full trace first: its gaps have causes.
+    drawn = (rich, light) if rich else (light,)
     labels = {
         each.labels[at] for sides in drawn for _, _, each in sides for bars in bars_of(each) for at in bars.labels
     }
@@ -202,7 +202,7 @@ def _drawn(
         stepped=f" of {letters[-1]}" if len(light) > 1 else "",
         recordings=tuple(
             (
-                _unattributed(sides, UNKNOWN if sides is rich else ALIKE + (SWITCH if rich else DIVIDED)),
+                _unattributed(sides, UNKNOWN if sides is rich else ALIKE + DIVIDED),
                 *_notes(sides, with_operators=sides is rich),
             )
             for sides in drawn

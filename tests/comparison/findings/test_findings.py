@@ -139,6 +139,8 @@ def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
 def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too(compared):
     comparison = compared(VIT)
     (finding,) = (each for each in comparison.findings if each.code == "lost_attention")
+    lost = [comparison.groups[at] for at in finding.groups]
+    assert finding.saving_us == pytest.approx(sum(each.delta_us for each in lost)) and lost[0].kind == "defused"
     # Also where no product is known by its family.
     b = comparison.b
     families = tuple(each for each in b.analysis.kernels.by_family if each.family != "gemm")
@@ -300,6 +302,7 @@ def test_the_component_with_most_to_fuse_is_named_and_all_that_is_not_compiled_b
     assert (finding.statement.component, finding.statement.partly_compiled) == ("vae", False)
     # A quarter of 863 us, and the idle time before it in two steps.
     assert (finding.saving_us, finding.statement.kept_share) == pytest.approx((863 / 4 + 400 / 2, 0.25))
+    assert finding.groups == (1,)
     # Nobody knows, where nothing tells what compiled code launched.
     b = replace(both.b, analysis=replace(both.b.analysis, regions=None))
     assert find_uncompiled_component(replace(both, b=b)).saving_us is None

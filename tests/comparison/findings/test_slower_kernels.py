@@ -70,6 +70,7 @@ def test_convolutions_that_take_longer_with_channels_last_are_found_with_what_to
     assert times_of(finding) == (2, 1200, 6000)
     assert (finding.severity, finding.saving_us) == ("warning", pytest.approx(6000 - 1200))
     assert finding.statement.shown_by == (OF_1, MOVED) and finding.statement.laid_out_by_inductor
+    assert finding.groups == (1, 0)
     assert finding.environment == {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
     assert command_of(finding).startswith("TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0 tracekit profile flux --compiled")
 

@@ -68,7 +68,9 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
     kept = math.fsum(time_of(group.b) for group in fused) / before if before else 1.0
     if kept >= 1 or not side.busy_us or settings is None or settings.scope == "all" or len(side.components) < 2:
         return None
-    component, us = max(_fusible_time(comparison).items(), key=lambda each: each[1], default=("", 0.0))
+    fusible = _fusible_time(comparison)
+    component = max(fusible, key=lambda each: sum(fusible[each].values()), default="")
+    us = sum(fusible[component].values()) if component else 0.0
     if not component or us < WORTH_SAYING * side.busy_us:
         return None
     whole = {"scope": "all"}
@@ -80,7 +82,7 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
         kept_share=kept,
         others=tuple(each.name for each in side.components if not each.compiled and each.name != component),
     )
-    return Finding(statement, _eager_us(side), run_again(settings, whole), whole)
+    return Finding(statement, _eager_us(side), run_again(settings, whole), whole, groups=tuple(fusible[component]))
 
 
 def _eager_us(side: Side) -> float | None:
@@ -95,13 +97,13 @@ def _eager_us(side: Side) -> float | None:
     return (1 - entering.regions.gpu_share) * side.busy_us + waits_us
 
 
-def _fusible_time(comparison: Comparison) -> dict[str, float]:
+def _fusible_time(comparison: Comparison) -> dict[str, dict[int, float]]:
     """GPU time per call of B's kernels that could be fused, by the one component that all modules of a group are in,
-    where none of them was compiled."""
+    where none of them was compiled, and by the place of their group."""
     kernels, components = comparison.b.analysis.kernels, comparison.b.components
     families = {each.name: each.family for each in kernels.by_name} if kernels else {}
-    found: dict[str, float] = defaultdict(float)
-    for group in comparison.groups:
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    for at, group in enumerate(comparison.groups):
         left: set[str | None] = set()
         for module in group.modules:
             within = next((each for each in components if is_within(module, each.name)), None)
@@ -111,5 +113,6 @@ def _fusible_time(comparison: Comparison) -> dict[str, float]:
             left.add(within.name if within and not compiled else None)
         component = left.pop() if group.kind == "unchanged" and len(left) == 1 else None
         if component is not None:
-            found[component] += time_of(each for each in group.b if families.get(each.name) in FUSIBLE)
+            us = time_of(each for each in group.b if families.get(each.name) in FUSIBLE)
+            found[component] |= {at: us} if us else {}
     return found

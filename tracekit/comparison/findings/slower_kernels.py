@@ -48,10 +48,10 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
     attention, kept = a.family_us("attention"), b.family_us("attention")
     gemm_us = b.family_us("gemm") - a.family_us("gemm")
     shown = [(group, {type(each) for each in group.evidence}) for group in comparison.groups]
-    lost_us = [group.delta_us for group, kinds in shown if group.kind == "defused" and AttentionLost in kinds]
-    if not attention or kept >= LOST * attention or (gemm_us <= 0 and not lost_us):
+    lost = [at for at, (group, kinds) in enumerate(shown) if group.kind == "defused" and AttentionLost in kinds]
+    if not attention or kept >= LOST * attention or (gemm_us <= 0 and not lost):
         return None
-    extra_us = sum(lost_us) if lost_us else gemm_us - (attention - kept)
+    extra_us = sum(comparison.groups[at].delta_us for at in lost) if lost else gemm_us - (attention - kept)
     statement = LostAttention(
         a=a.label,
         b=b.label,
@@ -62,14 +62,15 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
         in_float32=any(kinds >= {AttentionLost, SinglePrecision} for _, kinds in shown),
     )
     saving_us = extra_us if extra_us > 0 else None
-    return Finding(statement, saving_us, layer_by_layer(b), scope_changes(b))
+    return Finding(statement, saving_us, layer_by_layer(b), scope_changes(b), groups=tuple(lost))
 
 
 class _SameWork(Struct, frozen=True):
-    """The work of one group that both sides do: microseconds per step of either side, and how many calls (of
-    convolutions). `moved`: channels lie last in B alone."""
+    """The work of one group, and its place among all, that both sides do: microseconds per step of either side, and how
+    many calls (of convolutions). `moved`: channels lie last in B alone."""
 
     group: KernelGroup
+    number: int
     a_us: float
     b_us: float
     calls: float = 0.0
@@ -104,7 +105,7 @@ def find_slower_attention(comparison: Comparison) -> Finding | None:
         for kernels in (comparison.a.analysis.kernels, comparison.b.analysis.kernels)
     )
     attending: list[_SameWork] = []
-    for group in comparison.groups:
+    for number, group in enumerate(comparison.groups):
         a, b = [each for each in group.a if each.name in a_names], [each for each in group.b if each.name in b_names]
         one, other = _queries(comparison.a.sequence, group.a_at), _queries(comparison.b.sequence, group.b_at)
         same_queries = not one or not other or one == other
@@ -117,7 +118,7 @@ def find_slower_attention(comparison: Comparison) -> Finding | None:
         attends_only = all(each in a or each.name.startswith("Memset") for each in group.a)
         a_us, b_us = (time_of(group.a), time_of(group.b)) if attends_only else (time_of(a), time_of(b))
         if a_us:
-            attending.append(_SameWork(group, a_us, b_us))
+            attending.append(_SameWork(group, number, a_us, b_us))
     slower = _slower(attending, comparison)
     if not slower:
         return None
@@ -127,7 +128,8 @@ def find_slower_attention(comparison: Comparison) -> Finding | None:
         shown_by=slower[0].group.evidence,
     )
     saving_us, side = sum(each.delta_us for each in slower), comparison.b
-    return Finding(statement, saving_us, layer_by_layer(side), scope_changes(side))
+    groups = tuple(each.number for each in slower)
+    return Finding(statement, saving_us, layer_by_layer(side), scope_changes(side), groups=groups)
 
 
 def _queries(work: Sequence | None, positions: Iterable[int]) -> set[Dims]:
@@ -173,7 +175,8 @@ def find_slower_convolutions(comparison: Comparison) -> Finding | None:
         others_gained_us=gained_us if by_inductor else None,
     )
     saving_us, advice = lost_us - gained_us if worth_it else None, run_again(settings, switches=SWITCH)
-    return Finding(statement, saving_us, advice, environment=SWITCH if settings else {})
+    groups = tuple(each.number for each in slower)
+    return Finding(statement, saving_us, advice, environment=SWITCH if settings else {}, groups=groups)
 
 
 def _convolutions(comparison: Comparison) -> Iterator[_SameWork]:
@@ -186,7 +189,7 @@ def _convolutions(comparison: Comparison) -> Iterator[_SameWork]:
         {at: call for at, call in find_calls(work.activities).items() if call.operator and _sizes(call)}
         for work in (one, other)
     )
-    for group in comparison.groups:
+    for number, group in enumerate(comparison.groups):
         a = [a_calls[at] for at in group.a_at if at in a_calls]
         b = [b_calls[at] for at in group.b_at if at in b_calls]
         a_us, b_us = (sum(call.duration_us for call in calls) for calls in (a, b))
@@ -198,7 +201,7 @@ def _convolutions(comparison: Comparison) -> Iterator[_SameWork]:
         same = before.keys() == after.keys() and all(round(before[each] * rounds) == after[each] for each in before)
         if a_us and same:
             moved = moved_last(*([each for call in calls for each in call.activities] for calls in (a, b)))
-            yield _SameWork(group, a_us * one.per_step, b_us * other.per_step, len(b) * other.per_step, moved)
+            yield _SameWork(group, number, a_us * one.per_step, b_us * other.per_step, len(b) * other.per_step, moved)
 
 
 def _sizes(call: Call) -> Sizes | None:

@@ -25,8 +25,9 @@ from tracekit.report.words.common import with_letters
 MOST_KERNELS = 6
 #: Reasons beside the first why nothing was compiled, and what may mend it.
 MOST_REASONS, MOST_REMEDIES = 2, 5
-#: Characters of a kernel's name where there is much room, of a note, of the file's name, and of what a side is called.
-NAME, NOTE, FILE, LABEL = 160, 96, 40, 60
+#: Characters of a kernel's name where there is much room, of a reason, of a warning, of the file's name, and of what a
+#: side is called.
+NAME, NOTE, WARNING, FILE, LABEL = 160, 96, 300, 40, 60
 #: Reasons that a table lists, and characters of torch's words on one.
 MOST_ROWS, MOST_WORDS = 20, 240
 
@@ -36,7 +37,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     `top` is how many kernels are listed."""
     side, nothing, sides = single.side, single.nothing_compiled, with_letters(single.side)
     headline, *figures = _answer(side)
-    found = [clipped(each.long(), NOTE) for each in side.health]
+    found = [clipped(each.long(), WARNING) for each in side.health]
     notes = (*short.headline_notes(single.notes), *found)
     if nothing is not None:
         return Overview(

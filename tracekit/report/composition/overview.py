@@ -36,6 +36,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
     a, b = (replace(side, label=clipped_within(side.label, LABEL)) for side in (comparison.a, comparison.b))
     comparison = replace(comparison, a=a, b=b)
     notes = short.headline_notes(comparison.notes, (comparison.a.label, comparison.b.label))
+    differs = short.differences(comparison.notes)
     bound = comparison.b.bound
     advice = tuple(advice_of(comparison.findings, comparison.b, bound))
     headline, walls, interval = _answer(comparison)
@@ -44,6 +45,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
         return Overview(
             subject=words.subjects(comparison),
             headline=headline,
+            differs=differs,
             result=(words.result_word(comparison), comparison.verdict.result),
             walls=" and ".join(f"{side.label} {duration(side.wall_us)}" for side in (a, b) if side.wall_us),
             evidence="Their figures do not compare: tracekit analyze shows each by itself",
@@ -57,6 +59,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
     return Overview(
         subject=words.subjects(comparison),
         headline=headline,
+        differs=differs,
         result=(words.result_word(comparison), "open" if is_open else comparison.verdict.result),
         gate=gate_text(comparison),
         walls=walls,
@@ -83,9 +86,10 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
 def hidden(
     notes: Iterable[object], findings: Iterable[Finding], told: Iterable[object], advice: Iterable[object]
 ) -> int:
-    """How many notes and findings are not shown."""
+    """How many notes and findings are not shown; differences between the runs stand above the headline."""
     shown = min(len([*told]), MOST_NOTES) + len([*advice])
-    return max(len([*notes]) + len(listed(findings)) - shown, 0)
+    others = [each for each in notes if not isinstance(each, short.DIFFERENCES)]
+    return max(len(others) + len(listed(findings)) - shown, 0)
 
 
 def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float] | None]:

@@ -62,6 +62,7 @@ def comparisons_overview(compared: Comparisons) -> Overview:
     return Overview(
         subject=subjects(compared),
         headline=headline(compared),
+        differs=short.differences(compared.notes),
         result=("", "faster" if compared.fastest else "inconclusive"),
         notes=notes[:MOST_NOTES],
         bars=bars(compared.comparisons, compared.sides),

@@ -46,6 +46,7 @@ def finding_texts(
             is_command=finding.advice is not None and finding.advice.to_be_copied,
             notes=finding_notes(finding),
             share=share,
+            groups=finding.groups,
         )
         texts.append(text)
     return Findings(tuple(texts), level)

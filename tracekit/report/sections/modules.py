@@ -28,8 +28,6 @@ MOST_LEAVES = 12
 MOST_OPEN = 12
 #: What is added up of a group's kernels.
 TOTALS = ("total_us", "count")
-#: What a module runs besides its parts.
-OWN = "itself"
 #: A group makes most of a part's change from this share of it on.
 MOST_OF_IT = 0.6
 #: As many kernels, within so much of them, are as many.
@@ -104,6 +102,7 @@ def module_tree(comparison: Comparison) -> Tree | None:
         return TreeNode(group_label(group), told, group.delta_us / largest, group=at)
 
     def node(module: ModuleTime, above: str) -> TreeNode:
+        name = module.path.removeprefix(f"{above}.") or "the model"
         children = [node(child, module.path) for child in module.children]
         leaves = [leaf(at) for at in module.groups[:MOST_LEAVES]]
         if left := module.groups[MOST_LEAVES:]:
@@ -113,10 +112,9 @@ def module_tree(comparison: Comparison) -> Tree | None:
         if children and leaves:
             own = _left(module, "", module.children)
             told = figures(own.a_us, own.b_us, own.delta_us, own.a_kernels, own.b_kernels)
-            leaves = [TreeNode(OWN, told, own.delta_us / largest, tuple(leaves))]
+            leaves = [TreeNode(f"{name} itself", told, own.delta_us / largest, tuple(leaves))]
         told = figures(module.a_us, module.b_us, module.delta_us, module.a_kernels, module.b_kernels)
         share = module.delta_us / largest
-        name = module.path.removeprefix(f"{above}.") or "the model"
         return TreeNode(name, told, share, (*children, *leaves))
 
     top = _opened(node(root, ""))

@@ -48,7 +48,6 @@ const drawer = (() => {
     row.classList.toggle("chosen", open);
     row.querySelector(".opens").setAttribute("aria-expanded", String(open));
   };
-  const address = (hash) => history.replaceState(null, "", hash || location.pathname + location.search);
 
   const open = (row) => {
     if (chosen) mark(chosen, false);
@@ -58,7 +57,6 @@ const drawer = (() => {
     title.replaceChildren(...[...head.querySelector(".opens").childNodes].map((each) => each.cloneNode(true)));
     figures.replaceChildren(...cells.map((cell) => element("span", {}, element("b", { textContent: `${cell.dataset.column} ` }), cell.textContent)));
     link.href = link.textContent = `#${row.id}`;
-    copy.dataset.text = location.href.split("#")[0] + link.textContent;
     show.hidden = !("timeline" in row.closest(".explorer").dataset) || !document.querySelector(".timelines:not([hidden])");
     const content = contents.get(row);
     // A kernel's code is in the page once, and goes to the row that is open.
@@ -70,7 +68,7 @@ const drawer = (() => {
   };
   const openByReader = (row) => {
     open(row);
-    address(`#${row.id}`);
+    address.write(row.id);
     tell(row);
     // Of a narrow screen it takes the lower part: the row stays in view above it.
     const below = row.getBoundingClientRect().bottom - box.getBoundingClientRect().top;
@@ -84,11 +82,11 @@ const drawer = (() => {
     chosen = null;
     box.hidden = true;
     delete document.documentElement.dataset.drawer;
-    if (location.hash === `#${row.id}`) address("");
+    if (address.id === row.id) address.write("");
     if (inside) row.querySelector(".opens").focus();
   };
   const openFromAddress = () => {
-    const row = rows.get(location.hash.slice(1));
+    const row = rows.get(address.id);
     if (!row) return;
     for (let fold = row.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     row.dispatchEvent(new CustomEvent("reveal", { bubbles: true }));
@@ -105,13 +103,16 @@ const drawer = (() => {
     });
   }
   closes.addEventListener("click", close);
+  copy.addEventListener("click", () => { copy.dataset.text = location.href; });
   show.addEventListener("click", () => tell(chosen, { show: true }));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
   document.addEventListener("tracekit:group", ({ detail }) => {
     if (detail.from !== "timeline") return;
     const row = rows.get(`group-${detail.group}`);
     // Where the reader is stays in view, and keeps the focus.
-    if (row) open(row); else close();
+    if (!row) { close(); return; }
+    open(row);
+    address.write(row.id);
   });
   addEventListener("hashchange", openFromAddress);
   const filled = (async () => {

@@ -8,3 +8,9 @@ const later = {
     else setTimeout(done);
   }),
 };
+// The page's address holds what is selected, and what of the timelines is in view: `#group-17@1200.5-1850`.
+const address = {
+  get id() { return location.hash.slice(1).split("@")[0]; },
+  get view() { return location.hash.split("@")[1] ?? ""; },
+  write(id, view = this.view) { history.replaceState(null, "", id || view ? `#${id}${view && `@${view}`}` : location.pathname + location.search); },
+};

@@ -24,18 +24,19 @@
       if (!texts.has(row)) texts.set(row, (row.textContent + drawer.textOf(row)).toLowerCase());
       return texts.get(row);
     };
-    let all = rows.length <= AT_FIRST;
+    // `only` are the rows of what was highlighted elsewhere on the page; none where nothing is.
+    let all = rows.length <= AT_FIRST, only = new Set();
 
     const show = () => {
       const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      const found = [...body.rows].filter((row) => words.every((word) => textOf(row).includes(word)));
-      const shown = new Set(all || words.length ? found : found.slice(0, AT_FIRST));
+      const found = [...body.rows].filter((row) => words.every((word) => textOf(row).includes(word)) && (!only.size || only.has(row.id)));
+      const shown = new Set(all || words.length || only.size ? found : found.slice(0, AT_FIRST));
       for (const row of rows) row.hidden = !shown.has(row);
-      said.textContent = words.length
-        ? `${found.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} ${noun} match`
+      said.textContent = words.length || only.size
+        ? `${found.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} ${noun} ${only.size ? "are of the finding" : "match"}`
         : `${shown.size.toLocaleString("en")} of ${rows.length.toLocaleString("en")} ${noun} shown`;
-      every.hidden = rows.length <= AT_FIRST || words.length > 0;
-      every.textContent = all ? `Show the first ${AT_FIRST}` : `Show all ${rows.length.toLocaleString("en")}`;
+      every.hidden = (rows.length <= AT_FIRST && !only.size) || words.length > 0;
+      every.textContent = all && !only.size ? `Show the first ${AT_FIRST}` : `Show all ${rows.length.toLocaleString("en")}`;
       every.setAttribute("aria-expanded", String(all));
     };
 
@@ -61,9 +62,10 @@
       head.append(button);
     }
     field.addEventListener("input", show);
-    every.addEventListener("click", () => { all = !all; show(); });
+    every.addEventListener("click", () => { all = only.size > 0 || !all; only.clear(); show(); });
     // A row that is asked for is shown, whatever was searched for.
-    box.addEventListener("reveal", () => { field.value = ""; all = true; show(); });
+    box.addEventListener("reveal", () => { field.value = ""; all = true; only.clear(); show(); });
+    if ("timeline" in box.dataset) document.addEventListener("tracekit:groups", ({ detail }) => { only = new Set(detail.map((each) => `group-${each}`)); show(); });
     drawer.filled.then(() => { texts.clear(); show(); });
     // Who sees all at a glance has nothing to search for.
     box.querySelector(".controls").hidden = rows.length < FEW;

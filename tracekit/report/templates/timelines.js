@@ -9,7 +9,7 @@
   state.timelines = "drawing";
   const data = JSON.parse(source.textContent);
 
-  const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 24, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5, CLICK = 4;
+  const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 24, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5, CLICK = 4, NOTED_AFTER = 300;
   // Of many ranks each has one row, its communication below its compute, and its name beside it.
   const slim = data.slim, LEFT = slim ? slim.beside : MARGIN;
   // Its place, as high as it will be, before anything is painted.
@@ -101,8 +101,8 @@
   let recording = data.recordings[0], { sides, lanes, whole } = recording;
 
   const pen = canvas.getContext("2d"), readout = box.querySelector(".readout"), toOther = box.querySelector("[data-do=other]");
-  // `chosen` is the bar that is pointed at, or that a key came to; while it is pinned the pointer leaves it. `group` was chosen elsewhere on the page.
-  let from = 0, to = whole, width = 0, chosen = null, pinned = false, group = NO_GROUP, brush = null;
+  // `chosen` is the bar that is pointed at, or that a key came to; while it is pinned the pointer leaves it. `groups` were chosen elsewhere on the page.
+  let from = 0, to = whole, width = 0, chosen = null, pinned = false, groups = [], brush = null;
   const scale = () => (width - LEFT - MARGIN) / (to - from);
   // What of a side's own time is in view: it can be shifted, to bring a counterpart below or above its kernel.
   const seen = (side) => [from - side.shift, to - side.shift];
@@ -142,7 +142,8 @@
     return low;
   };
   const groupOf = (bar) => (bar && bar.lane.groups ? bar.lane.groups[bar.i] : NO_GROUP);
-  const lit = () => (chosen ? groupOf(chosen) : group);
+  // All that is bright; everything where it is empty.
+  const lit = () => new Set(chosen ? [groupOf(chosen)].filter((each) => each !== NO_GROUP) : groups);
   const barOf = (side, i) => ({ lane: lanes[side.first + Math.min(side.work.lanes[i], side.lanes.length - 1)], i });
   // In a group the same few kernels recur: those of the other side that stand for this one, by their order.
   const counterparts = (bar) => {
@@ -154,12 +155,12 @@
   };
 
   const told = { drawn: 0, merged: 0, lit: 0 };
-  const drawLane = (lane, group) => {
+  const drawLane = (lane, bright) => {
+    const isLit = (i) => lane.groups && bright.has(lane.groups[i]);
     const unit = scale(), [from, to] = seen(lane.side);
     let pixel = -1, best = -1, filled = 0;
     const put = (i, x, wide, share = 1) => {
-      const bright = group === NO_GROUP || (lane.groups && lane.groups[i] === group);
-      pen.globalAlpha = bright ? 1 : 0.18;
+      pen.globalAlpha = !bright.size || isLit(i) ? 1 : 0.18;
       pen.fillStyle = kindColour(lane, i);
       const high = lane.height * Math.min(Math.max(share, LEAST_FILLED), 1);
       pen.fillRect(x, lane.y + lane.height - high, wide, high);
@@ -172,14 +173,14 @@
     };
     const flush = () => { if (pixel >= 0) put(best, pixel, 1, filled); pixel = -1; };
     const better = (i, other) => {
-      if (group !== NO_GROUP && lane.groups && (lane.groups[i] === group) !== (lane.groups[other] === group)) return lane.groups[i] === group;
+      if (bright.size && isLit(i) !== isLit(other)) return isLit(i);
       return lane.ends[i] - lane.starts[i] > lane.ends[other] - lane.starts[other];
     };
     for (let at = firstAfter(lane, from); at < lane.rows.length; at++) {
       const i = lane.rows[at];
       if (lane.starts[i] > to) break;
       if (lane.ends[i] < from) continue;
-      if (lane.groups && lane.groups[i] === group) told.lit++;
+      if (isLit(i)) told.lit++;
       const x = LEFT + (Math.max(lane.starts[i], from) - from) * unit, wide = (Math.min(lane.ends[i], to) - Math.max(lane.starts[i], from)) * unit;
       if (wide >= 1) { flush(); put(i, x, Math.max(wide - (wide > 4 ? 0.5 : 0), 1)); continue; }
       if (Math.floor(x) === pixel) { told.merged++; filled += wide; if (better(i, best)) best = i; continue; }
@@ -249,7 +250,7 @@
       pen.globalAlpha = 1;
     }
     const together = `${told.merged.toLocaleString("en")} of ${(told.drawn + told.merged).toLocaleString("en")} events in view are narrower than a pixel and drawn together with a neighbour.`;
-    const says = chosen ? describe(chosen, marked) : bright !== NO_GROUP && data.groups[bright] ? slim ? data.groups[bright] : `${lightsUp(data.groups[bright])} highlighted` : told.merged ? together : "";
+    const says = chosen ? describe(chosen, marked) : groups.length ? highlighted() : told.merged ? together : "";
     if (readout.textContent !== says) readout.textContent = says;
     if (toOther) toOther.disabled = !counterparts(chosen).length;
     Object.assign(canvas.dataset, { from, to, drawn: told.drawn, merged: told.merged, lit: told.lit, marked: marked.length, shifted: sides.map(({ shift }) => shift) });
@@ -295,11 +296,19 @@
   let asked = 0;
   const soon = () => { if (!asked) asked = requestAnimationFrame(() => { asked = 0; draw(); }); };
 
+  // What is in view is noted in the page's address: from when, until when, and of which recording.
+  let noting = 0;
+  const note = () => {
+    const shown = data.recordings.indexOf(recording), all = from === 0 && to === whole && !shown;
+    address.write(address.id, all ? "" : [from.toFixed(2), to.toFixed(2), ...(shown ? [shown] : [])].join("-"));
+  };
   const view = (start, end) => {
     const length = Math.min(Math.max(end - start, 0.5), whole);
     from = Math.min(Math.max(start, 0), whole - length);
     to = from + length;
     soon();
+    clearTimeout(noting);
+    noting = setTimeout(note, NOTED_AFTER);
   };
   const zoom = (factor, about = (from + to) / 2) => view(about - (about - from) * factor, about + (to - about) * factor);
   const move = (share) => view(from + (to - from) * share, to + (to - from) * share);
@@ -312,11 +321,12 @@
   // Pins it, and tells the table of kernel groups.
   const pin = (found) => {
     choose(found, true);
-    group = groupOf(found);
+    const group = groupOf(found);
+    groups = group === NO_GROUP ? [] : [group];
     if (data.linked && group !== NO_GROUP) document.dispatchEvent(new CustomEvent("tracekit:group", { detail: { group, from: "timeline" } }));
   };
   const unshift = () => { for (const side of sides) side.shift = 0; };
-  const letGo = () => { group = NO_GROUP; unshift(); choose(null); soon(); };
+  const letGo = () => { groups = []; unshift(); choose(null); soon(); };
   // Into the middle of what is in view, or of so much, unless it is there.
   const intoView = (bar, long = 0) => {
     const { side, starts, ends } = bar.lane, [first, last] = seen(side), start = starts[bar.i], end = ends[bar.i];
@@ -334,6 +344,10 @@
   const lightsUp = ([label, place, counts], name) => {
     const told = counts.map((number, side) => number && count(number, sides[side].letter)).filter(Boolean).join(", ");
     return label === name ? `${told} of this name` : `group: ${label}${place ? `, ${place}` : ""}: ${told}`;
+  };
+  const highlighted = () => {
+    const [first, ...others] = groups.map((each) => data.groups[each]);
+    return others.length ? `${groups.length} groups highlighted` : slim ? first : `${lightsUp(first)} highlighted`;
   };
   const when = (bars) => {
     const [start] = extent(bars), long = bars.reduce((sum, { lane, i }) => sum + lane.ends[i] - lane.starts[i], 0);
@@ -434,10 +448,10 @@
   document.addEventListener("tracekit:group", ({ detail }) => {
     if (!data.linked || detail.from === "timeline") return;
     letGo();
-    group = data.groups[detail.group] ? detail.group : NO_GROUP;
-    const side = sides.findLast(({ members }) => members.has(group));
+    groups = data.groups[detail.group] ? [detail.group] : [];
+    const side = sides.findLast(({ members }) => members.has(detail.group));
     if (!detail.show || !side) return;
-    const first = barOf(side, side.members.get(group)[0]);
+    const first = barOf(side, side.members.get(detail.group)[0]);
     choose(first, true);
     const others = counterparts(first), lengths = [[first], others].filter(({ length }) => length).map((bars) => extent(bars)[1] - extent(bars)[0]);
     intoView(first, Math.max(10 * lengths[0], 3 * Math.max(...lengths), 1));
@@ -445,6 +459,12 @@
     box.closest("details")?.setAttribute("open", "");
     canvas.scrollIntoView();
     canvas.focus({ preventScroll: true });
+  });
+
+  // Those of a finding.
+  document.addEventListener("tracekit:groups", ({ detail }) => {
+    letGo();
+    groups = detail.filter((each) => data.groups[each]);
   });
 
   // The other recording, at the same kernel where one is pinned.
@@ -460,6 +480,8 @@
     ({ sides, lanes, whole } = recording = next);
     unshift();
     notes.forEach((note, at) => { note.hidden = at !== shown; });
+    toggle?.setAttribute("aria-pressed", String(shown > 0));
+    if (choices) choices.selectedIndex = shown;
     named();
     choose(null);
     view(0, whole);
@@ -470,17 +492,25 @@
     intoView(bar);
     choose(bar, true);
   };
-  toggle?.addEventListener("click", () => {
-    const shown = toggle.getAttribute("aria-pressed") !== "true";
-    toggle.setAttribute("aria-pressed", String(shown));
-    showRecording(Number(shown));
-  });
+  toggle?.addEventListener("click", () => showRecording(Number(recording === data.recordings[0])));
   choices?.addEventListener("change", () => showRecording(choices.selectedIndex));
   named();
 
   new ResizeObserver(() => { if (canvas.clientWidth && canvas.clientWidth !== width) { width = canvas.clientWidth; draw(); } }).observe(canvas);
   width = canvas.clientWidth;
-  draw();
+  // What the address holds; its group may have been opened before there was anything to light up.
+  const recall = async () => {
+    const [start, end, shown = 0] = address.view.split("-").map(Number), selected = Number(address.id.match(/^group-(\d+)$/)?.[1] ?? NO_GROUP);
+    if (end > start && data.recordings[shown]) {
+      if (recording !== data.recordings[shown]) await showRecording(shown);
+      view(start, end);
+      if (!address.id) box.scrollIntoView();
+    }
+    if (data.linked && data.groups[selected]) groups = [selected];
+    draw();
+  };
+  await recall();
+  addEventListener("hashchange", recall);
   state.timelines = "drawn";
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours.clear(); patterns.clear(); draw(); });
 })();

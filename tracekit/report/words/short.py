@@ -32,6 +32,8 @@ FIRST_CALLS: dict[StartKind, str] = {
     "eager": "eager",
 }
 
+#: Notes of what else differs between runs, and how many are told one by one above the headline.
+DIFFERENCES, MOST_DIFFERENCES = (work.SettingDiffers, work.PackageDiffers), 8
 #: Outputs that are fine.
 OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as eager's"}
 
@@ -72,6 +74,13 @@ def headline_notes(notes: Iterable[Note], names: tuple[str, str] = ("A", "B")) -
     if both := said.get(speeds.TwoSpeeds):
         said[speeds.TwoSpeeds] = [f"calls are bimodal: {', '.join(both)}"]
     return tuple(dict.fromkeys(each for words in said.values() for each in words))
+
+
+def differences(notes: Iterable[Note]) -> str:
+    """What else differs between the runs, which a reader must know before any figure; empty where nothing does."""
+    found = [note.short() for note in notes if isinstance(note, DIFFERENCES)]
+    more = [f"{len(found) - MOST_DIFFERENCES} more"] if len(found) > MOST_DIFFERENCES else []
+    return f"The runs also differ: {'; '.join([*found[:MOST_DIFFERENCES], *more])}" if found else ""
 
 
 def advice_words(finding: Finding) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tracekit.model.note import Note
 from tracekit.model.option import OPTIONS
+from tracekit.names import clipped_within
 from tracekit.shell import variable_words
 
 #: What a setting, or a fact of the machine, is called.
@@ -18,6 +19,9 @@ WORDS = {each.name: each.word for each in OPTIONS} | {
     "float32_matmul_precision": "float32_matmul_precision",
     "variables": "torch environment variables",
 }
+
+#: Characters of a value where there is little room.
+LONGEST = 60
 
 #: What a setting is: several words, variables by name, or one of them.
 Setting = str | float | Sequence[str] | Mapping[str, str] | None
@@ -34,6 +38,9 @@ class SettingDiffers(Note):
     def long(self) -> str:
         return difference_words(WORDS[self.setting], self)
 
+    def short(self) -> str:
+        return change_words(WORDS[self.setting], self)
+
 
 class PackageDiffers(Note):
     code = "package_differs"
@@ -46,10 +53,20 @@ class PackageDiffers(Note):
     def long(self) -> str:
         return difference_words(self.package, self)
 
+    def short(self) -> str:
+        return change_words(self.package, self)
+
 
 def difference_words(what: str, between: SettingDiffers | PackageDiffers) -> str:
     runs = f"{between.a_name} (A) and {between.b_name} (B): " if between.a_name is not None else ""
     return f"{runs}The sides differ in {what}: A {_shown(between.a)}, B {_shown(between.b)}."
+
+
+def change_words(what: str, between: SettingDiffers | PackageDiffers) -> str:
+    """`torch 2.11.0 → 2.12.0`; of more than two runs with the names of the two."""
+    a, b = (clipped_within(_shown(each), LONGEST) for each in (between.a, between.b))
+    runs = f" ({between.a_name} → {between.b_name})" if between.a_name is not None else ""
+    return f"{what} {a} → {b}{runs}"
 
 
 def _shown(value: Setting) -> str:

@@ -17,7 +17,7 @@ from tracekit.sweep.report.labels import label, named_cells
 from tracekit.sweep.report.matrices import eager_table, heat_map, matrices
 
 #: Works and failures that find room, and characters of a work's name and of a failure.
-MOST_WORKS, MOST_FAILURES, NAME, FAILURE = 14, 3, 34, 90
+MOST_WORKS, MOST_FAILURES, NAME, FAILURE = 14, 3, 34, 400
 #: Where warnings of single cells stand.
 NOTES = "Notes on single cells"
 TONES = {"faster": "green", "slower": "red", "inconclusive": "yellow"}
