@@ -32,7 +32,7 @@ LARGEST = 6
 #: Of the settings these say nothing of how fast it is, or are a run's own.
 PLAIN = ("device", "own", "variables")
 MACHINE = ("gpu", "driver", "cuda", "cpu", "cpu_threads", "python", "float32_matmul_precision")
-CELL = ("outcome", "started", "seconds", "verdict", "compile_seconds", "graphs", "graph_breaks", "during_timing")
+CELL = ("outcome", "seconds", "verdict", "compile_seconds", "graphs", "graph_breaks", "during_timing")
 TIMES = ("calls", "mean_us", "mean_ci95", "median_us", "median_ci95", "memory_bytes", "warmup_memory_bytes")
 EVEN = ("source", "calls", "calls_at_most", "calls_ci95", "first_call_us", "startup_us", "eager_startup_us", "never")
 #: What is generated, and with which cache, where nobody says.
@@ -174,7 +174,6 @@ def _cell(told: dict[str, Any]) -> dict[str, Any]:
     return {
         **(some(told["cell"], ("form",)) or {}),
         **(some(request, ("mode", "scope", "cache", "phase")) or {}),
-        "command": told["command"],
         **(some({**told, "verdict": told["verdict"] and _verdict(told["verdict"])}, CELL) or {}),
         "eager": some(told["eager"], TIMES),
         "compiled": some(told["compiled"], TIMES),

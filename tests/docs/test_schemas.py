@@ -7,7 +7,8 @@ from tracekit.cli.schema import NAMES
 from tracekit.report.contract import schema_text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"comparisons"}))
 def test_the_schemas_in_docs_are_those_of_this_version(name: str) -> None:
-    # `python -m tracekit schema --out docs/schemas` writes them.
+    # `python -m tracekit schema --out docs/schemas` writes them. That of several runs is made of a comparison's parts,
+    # and is not kept again.
     assert (ROOT / "docs" / "schemas" / f"{name}.json").read_text(encoding="utf-8") == schema_text(name)
