@@ -24,9 +24,9 @@ MOST_BYTES = 300_000
 #: Of a first screen.
 SCREEN = {"width": 1300, "height": 900}
 MARGIN_PX = 12
-COLOURS = 48
+COLOURS = 32
 #: So many kernels are tried for one that lights up.
-MOST_KERNELS = 200
+MOST_KERNELS = 1_500
 
 
 @dataclass(frozen=True)
