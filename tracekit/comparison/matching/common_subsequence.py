@@ -44,11 +44,11 @@ def _common_in_window(one: Ints, other: Ints) -> tuple[Pairs, tuple[int, int]]:
     while True:
         left, right = one[:size], other[:size]
         pairs = _longest(left, right)
+        if len(left) == len(one) and len(right) == len(other):
+            return pairs, (len(one), len(other))
         if size >= LONGEST or len(pairs) >= TOO_FEW * min(len(left), len(right)):
             break
         size *= 2
-    if len(left) == len(one) and len(right) == len(other):
-        return pairs, (len(one), len(other))
     near = [(p, q) for p, q in pairs if p < size // 2 and q < size // 2]
     if near:
         return near, (near[-1][0] + 1, near[-1][1] + 1)
