@@ -5,6 +5,7 @@ that lists of tensors, results and the operations by torch's own formula are exa
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from tracekit.comparison.cost.flops import flops_of, is_counted
 from tracekit.comparison.cost.traffic import bytes_of
 from tracekit.comparison.matching.common_subsequence import places_in_table
-from tracekit.comparison.matching.operators import is_library, plain_name
+from tracekit.comparison.matching.operators import Dims, is_library, plain_name
 from tracekit.model.comparison import Side
 from tracekit.model.dtypes import ELEMENT_BYTES
 from tracekit.model.provenance import EagerOp, EagerOps
@@ -48,14 +49,27 @@ class Call(Struct, frozen=True):
         """Memory traffic as torch noted it, else as the recorded sizes say; None where neither does."""
         if self.noted and self.noted.bytes is not None:
             return self.noted.bytes
-        return bytes_of(self.operator, self.noted.output if self.noted else None) if self.operator else None
+        asked = self.operator
+        return _bytes_of(asked, asked.strides, self.noted.output if self.noted else None) if asked else None
 
     @property
     def flops(self) -> int | None:
         """Operations as torch noted them, else as the recorded sizes say; None where neither does."""
         if self.noted and self.noted.flops is not None:
             return self.noted.flops
-        return flops_of(self.operator, self.noted.output if self.noted else None) if self.operator else None
+        asked = self.operator
+        return _flops_of(asked, asked.values, self.noted.output if self.noted else None) if asked else None
+
+
+# Of a million calls most are alike. Operators are equal whatever their strides and values.
+@cache
+def _bytes_of(operator: Operator, strides: tuple[Dims, ...], output: Dims | None) -> int | None:
+    return bytes_of(operator, output)
+
+
+@cache
+def _flops_of(operator: Operator, values: tuple[str, ...], output: Dims | None) -> int | None:
+    return flops_of(operator, output)
 
 
 def find_calls(activities: Sequence[Activity]) -> dict[int, Call]:

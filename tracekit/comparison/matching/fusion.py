@@ -119,6 +119,7 @@ def assign(
     stretches: list[list[int]] = []
     numbers = [each.segment for each in kernels]
     ranks = [[bisect_left(calls, member) for member in each.members] for each in kernels]
+    firsts = [fused.units[each.members[0]] for each in kernels]
     found: dict[int, int] = {}
     path = _Path()
     for place, at in enumerate(free):
@@ -132,11 +133,16 @@ def assign(
             path = _Path()
             continue
         fits: list[float] = []
+        unit, (after, before) = plain.units[at], bounds[place]
         for k in near:
-            score, (after, before) = likeness(plain.units[at], fused.units[kernels[k].members[0]]), bounds[place]
+            if not (score := likeness(unit, firsts[k])):
+                fits.append(0.0)
+                continue
             # What it costs that library calls stand between the operator's place and the nearest of equal kernels.
-            costs = (TOO_EARLY * max(after - r, 0) + TOO_LATE * max(r - before, 0) for r in ranks[k])
-            fits.append(max(score + max(*costs, OUT_OF_ORDER), LEAST) if score else 0.0)
+            behind = bisect_left(ranks[k], after)
+            nearest = ranks[k][max(behind - 1, 0) : behind + 1]
+            costs = (TOO_EARLY * max(after - r, 0) + TOO_LATE * max(r - before, 0) for r in nearest)
+            fits.append(max(score + max(*costs, OUT_OF_ORDER), LEAST))
         path.extend(at, near, fits, new_stretch=new_stretch and place > 0)
     found |= path.best()
     return _with_known_size(pairing, stretches, kernels, found)

@@ -120,7 +120,17 @@ def _kind_of(activity: Activity) -> Kind | None:
     """The library work the activity was asked for; by its kernel's name where no operator is known."""
     if activity.operator is None:
         return KIND_OF_FAMILY.get(activity.family)
-    return next((kind for kind in map(kind_of_operator, activity.within) if kind), None)
+    return _kind_within(activity.within)
+
+
+@cache
+def _kind_within(operators: tuple[str, ...]) -> Kind | None:
+    return next(filter(None, map(kind_of_operator, operators)), None)
+
+
+@cache
+def _words_of(operators: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(plain_name(name) for name in operators if not name.startswith("triton_"))
 
 
 def _unit(positions: tuple[int, ...], sequence: tuple[Activity, ...]) -> Unit:
@@ -129,13 +139,13 @@ def _unit(positions: tuple[int, ...], sequence: tuple[Activity, ...]) -> Unit:
     own = all(map(_is_own_work, activities)) and any(map(_kind_of, activities))
     kinds = [kind for each in activities if (kind := _kind_of(each)) and not own]
     names = tuple(without_number(each.name) for each in activities)
-    asked = {each.within for each in activities}
-    named = (plain_name(name) for within in asked for name in within if not name.startswith("triton_"))
     return Unit(
         positions=positions,
         kind=kinds[0] if kinds else None,
         size=next(filter(None, map(size_of, operators)), None) if kinds else None,
-        words=frozenset(named).union(*(operators_of_kernel(each.name) for each in activities if not each.within)),
+        words=frozenset().union(
+            *(_words_of(each.within) if each.within else operators_of_kernel(each.name) for each in activities)
+        ),
         fused=next(filter(None, (triton_operators(each.name) for each in activities)), None),
         sizes=frozenset().union(*map(sizes_in, operators)),
         signature=signature_of(names, tuple((without_number(each.name), each.dims) for each in operators)),
