@@ -424,7 +424,7 @@ def _match(step: HostStep, told: Told, number: int) -> _Match:
     own, others = _units(step), told.units[number]
     count, whole = len(step.lengths), told.stretches[number]
     place = (whole[0].min(initial=0), whole[1].max(initial=0), whole[2, -1] if whole.shape[1] else 0)
-    places, shares, matched = [place] * count, [(0.0, 1.0)] * count, np.zeros(count, dtype=bool)
+    places, shares, matched = [place] * count, [(0.0, 1.0)] * count, [False] * count
     told_begins, told_ends, told_threads = whole.tolist()
     codes, lengths = step.codes.tolist(), step.lengths.tolist()
     for at, other in _same_ends([unit.launched for unit in own], [unit.launched for unit in others]):
@@ -440,12 +440,11 @@ def _match(step: HostStep, told: Told, number: int) -> _Match:
             for row in silent:
                 share = reached / length
                 reached += lengths[row]
-                places[row], shares[row] = place, (share, reached / length)
-            matched[silent] = True
+                places[row], shares[row], matched[row] = place, (share, reached / length), True
     begins, ends, threads = np.array(places, dtype=np.int64).reshape(-1, 3).T
     line = told.timeline.line
     of_stretch = np.array(shares, dtype=np.float64).reshape(-1, 2)
-    return _Match(line.place(threads, begins), line.place(threads, ends), of_stretch, matched)
+    return _Match(line.place(threads, begins), line.place(threads, ends), of_stretch, np.array(matched, dtype=bool))
 
 
 def _units(step: HostStep) -> list[Unit]:
@@ -523,7 +522,8 @@ class _Reading:
         self._measured = np.concatenate(([0.0], np.cumsum(both)))
         codes = np.stack((np.full(len(starts), told.unrecorded), timeline.codes), axis=1).ravel()
         # How much of the measure each cause has until then; causes that have nothing are left out.
-        self._codes = np.flatnonzero(np.bincount(codes, weights=both))
+        self._codes = np.unique([told.unrecorded, *np.flatnonzero(np.bincount(codes, weights=both))])
+        self._rows = np.append(np.searchsorted(self._codes, codes), 0)
         self._by_code = np.zeros((len(self._codes), len(both) + 1))
         np.cumsum(np.where(codes == self._codes[:, np.newaxis], both, 0.0), axis=1, out=self._by_code[:, 1:])
         self._unrecorded = told.unrecorded
@@ -549,12 +549,15 @@ class _Reading:
         return shares_of_causes
 
     def _causes_until(self, measured: Floats) -> Floats:
-        """What each of the causes has of the line's first so much: `np.interp` of every row at once."""
+        """What each of the causes has of the line's first so much: `np.interp` of every row at once, where all but the
+        cause of a piece stay as they are throughout."""
         at = np.maximum(np.searchsorted(self._measured, measured, side="right") - 1, 0)
         behind = np.minimum(at + 1, len(self._measured) - 1)
-        before, width = self._by_code[:, at], self._measured[behind] - self._measured[at]
-        slopes = (self._by_code[:, behind] - before) / np.where(width > 0, width, 1.0)
-        until: Floats = slopes * np.maximum(measured - self._measured[at], 0.0) + before
+        until: Floats = self._by_code[:, at]
+        own = self._rows[at], np.arange(len(at))
+        width = self._measured[behind] - self._measured[at]
+        slopes = (self._by_code[self._rows[at], behind] - until[own]) / np.where(width > 0, width, 1.0)
+        until[own] += slopes * np.maximum(measured - self._measured[at], 0.0)
         return until
 
     def _until(self, moments: Floats) -> Floats:

@@ -4,7 +4,7 @@ By estimate from the sizes of inputs, unless the run's tagging pass noted the ca
 that lists of tensors, results and the operations by torch's own formula are exact.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -49,27 +49,24 @@ class Call(Struct, frozen=True):
         """Memory traffic as torch noted it, else as the recorded sizes say; None where neither does."""
         if self.noted and self.noted.bytes is not None:
             return self.noted.bytes
-        asked = self.operator
-        return _bytes_of(asked, asked.strides, self.noted.output if self.noted else None) if asked else None
+        output = self.noted.output if self.noted else None
+        return _worked_out(bytes_of, self.operator, self.operator.strides, output) if self.operator else None
 
     @property
     def flops(self) -> int | None:
         """Operations as torch noted them, else as the recorded sizes say; None where neither does."""
         if self.noted and self.noted.flops is not None:
             return self.noted.flops
-        asked = self.operator
-        return _flops_of(asked, asked.values, self.noted.output if self.noted else None) if asked else None
-
-
-# Of a million calls most are alike. Operators are equal whatever their strides and values.
-@cache
-def _bytes_of(operator: Operator, strides: tuple[Dims, ...], output: Dims | None) -> int | None:
-    return bytes_of(operator, output)
+        output = self.noted.output if self.noted else None
+        return _worked_out(flops_of, self.operator, self.operator.values, output) if self.operator else None
 
 
 @cache
-def _flops_of(operator: Operator, values: tuple[str, ...], output: Dims | None) -> int | None:
-    return flops_of(operator, output)
+def _worked_out(
+    of: Callable[[Operator, Dims | None], int | None], operator: Operator, unequal: object, output: Dims | None
+) -> int | None:
+    """Once for all calls that are alike, also in what operators are equal without."""
+    return of(operator, output)
 
 
 def find_calls(activities: Sequence[Activity]) -> dict[int, Call]:

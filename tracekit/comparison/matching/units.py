@@ -81,12 +81,26 @@ def cut_into_units(sequence: Sequence, *, by_kernel: bool = False) -> tuple[Unit
     for call, group in groupby(range(len(activities)), key=lambda at: activities[at].call):
         positions = list(group)
         calls += _by_kernel(positions, activities) if call is None else [positions]
+    like = first_alike(activities)
+    kinds, own = ({at: told(activities[at]) for at in set(like)} for told in (_kind_of, _is_own_work))
+    known: dict[tuple[int, ...], Unit] = {}
     for positions in calls:
         # A library operator's element-wise kernels (a bias that is added) are units of their own.
-        in_library = any(_kind_of(activities[at]) for at in positions)
-        for _, some in groupby(positions, key=lambda at: in_library and _is_own_work(activities[at])):
-            units.append(_unit(tuple(some), activities))
+        in_library = any(kinds[like[at]] for at in positions)
+        for _, group in groupby(positions, key=lambda at: in_library and own[like[at]]):
+            some = tuple(group)
+            if (unit := known.get(key := tuple(like[at] for at in some))) is None:
+                unit = known[key] = _unit(key, activities)
+            units.append(replace(unit, positions=some, call=activities[some[0]].call))
     return tuple(units)
+
+
+def first_alike(activities: tuple[Activity, ...]) -> list[int]:
+    """For each activity the position of the first that is like it in all but its time and its call: of a million most
+    are alike, and what is asked of one need not be asked of the others."""
+    firsts: dict[tuple[str, str, int, int], int] = {}
+    told = ((each.name, each.family, id(each.operator), id(each.within)) for each in activities)
+    return [firsts.setdefault(key, at) for at, key in enumerate(told)]
 
 
 def _by_kernel(positions: list[int], activities: tuple[Activity, ...]) -> Iterator[list[int]]:
@@ -120,17 +134,7 @@ def _kind_of(activity: Activity) -> Kind | None:
     """The library work the activity was asked for; by its kernel's name where no operator is known."""
     if activity.operator is None:
         return KIND_OF_FAMILY.get(activity.family)
-    return _kind_within(activity.within)
-
-
-@cache
-def _kind_within(operators: tuple[str, ...]) -> Kind | None:
-    return next(filter(None, map(kind_of_operator, operators)), None)
-
-
-@cache
-def _words_of(operators: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(plain_name(name) for name in operators if not name.startswith("triton_"))
+    return next((kind for kind in map(kind_of_operator, activity.within) if kind), None)
 
 
 def _unit(positions: tuple[int, ...], sequence: tuple[Activity, ...]) -> Unit:
@@ -139,13 +143,13 @@ def _unit(positions: tuple[int, ...], sequence: tuple[Activity, ...]) -> Unit:
     own = all(map(_is_own_work, activities)) and any(map(_kind_of, activities))
     kinds = [kind for each in activities if (kind := _kind_of(each)) and not own]
     names = tuple(without_number(each.name) for each in activities)
+    asked = {each.within for each in activities}
+    named = (plain_name(name) for within in asked for name in within if not name.startswith("triton_"))
     return Unit(
         positions=positions,
         kind=kinds[0] if kinds else None,
         size=next(filter(None, map(size_of, operators)), None) if kinds else None,
-        words=frozenset().union(
-            *(_words_of(each.within) if each.within else operators_of_kernel(each.name) for each in activities)
-        ),
+        words=frozenset(named).union(*(operators_of_kernel(each.name) for each in activities if not each.within)),
         fused=next(filter(None, (triton_operators(each.name) for each in activities)), None),
         sizes=frozenset().union(*map(sizes_in, operators)),
         signature=signature_of(names, tuple((without_number(each.name), each.dims) for each in operators)),
