@@ -66,7 +66,7 @@ def test_without_costs_a_replay_is_the_recording_and_its_causes_are_the_recorded
     steps = host_steps(trace, find_scope(trace, "auto"), 0)
     for step in steps:
         again = replay(step, HostCost())
-        assert (again.starts.tolist(), again.ends.tolist()) == (step.starts, step.ends)
+        assert (again.starts.tolist(), again.ends.tolist()) == (step.starts.tolist(), step.ends.tolist())
         assert again.stretch_ends.tolist() == np.cumsum(step.lengths).tolist()
     recorded = {each.cause: each.us / len(steps) for each in analyze(trace).idle.causes}
     found = causes_of(trace)

@@ -8,11 +8,12 @@ that was recorded. A call that waited for the GPU waits for the same work again.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
-from msgspec import Struct, field
+from msgspec import Struct
 
 from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH
@@ -21,7 +22,7 @@ from tracekit.analysis.timeline import CAUSE_CODES, COLLECTING, cause_of_call, i
 from tracekit.analysis.window import Scope, columns
 
 if TYPE_CHECKING:
-    from tracekit.interval import Bools, Floats, Intervals
+    from tracekit.interval import Bools, Floats, Intervals, Ints
     from tracekit.model.trace import Trace
 
 #: Inductor launches Triton kernels so, and libraries what is theirs, among it all matrix products, so; Triton's own
@@ -78,19 +79,20 @@ class HostStep(Struct, frozen=True, eq=False):
     it went on after that, by clocks that differ a little.
 
     Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
-    `behind`, of a queued one that of those launched sooner which had ended last when it began, and `on_stream`, the one
-    before it on its stream: -1 for none. `delays` is how long after its launch each began, or a queued one after the
-    one before; `between` what is usual of the queued ones, and `latency` of the others. `hidden` launches were made
-    while another thread was in a call. `collecting` is how long collections took in all, with the calls in them.
-    `threads` and `call_names` are of the calls.
+    `launched_by`, the stretch that launched it; `behind`, of a queued one that of those launched sooner which had ended
+    last when it began, and `on_stream`, the one before it on its stream: -1 for none. `delays` is how long after its
+    launch each began, or a queued one after the one before; `between` what is usual of the queued ones, and `latency`
+    of the others. `hidden` launches were made while another thread was in a call. `collecting` is how long collections
+    took in all, with the calls in them. `threads` and `call_names` are of the calls.
     """
 
-    starts: list[float]
-    ends: list[float]
-    launch_ends: list[float]
-    behind: list[int]
-    on_stream: list[int]
-    delays: list[float]
+    starts: Floats
+    ends: Floats
+    launch_ends: Floats
+    launched_by: Ints
+    behind: Ints
+    on_stream: Ints
+    delays: Floats
     between: float
     latency: float
     names: list[str]
@@ -98,15 +100,15 @@ class HostStep(Struct, frozen=True, eq=False):
     collecting: float
     threads: list[int]
     call_names: list[str]
-    lengths: list[float] = field(default_factory=list)
-    overhead: list[float] = field(default_factory=list)
-    full: list[float] = field(default_factory=list)
-    calls: list[int] = field(default_factory=list)
-    codes: list[int] = field(default_factory=list)
-    first: list[int] = field(default_factory=list)
-    last: list[int] = field(default_factory=list)
-    waits_for: list[int] = field(default_factory=list)
-    tail: list[float] = field(default_factory=list)
+    lengths: Floats
+    overhead: Floats
+    full: Floats
+    calls: Ints
+    codes: Ints
+    first: Ints
+    last: Ints
+    waits_for: Ints
+    tail: Floats
 
 
 class Replayed(Struct, frozen=True, eq=False):
@@ -165,7 +167,6 @@ def _host_step(
     # A copy that held its caller was launched when it began.
     held = waits_from[outer] >= 0
     launched = np.where(held, np.clip(waits_from[outer] - begin, call_starts, call_ends), call_ends)
-    waits = np.where(held, launched, -1).tolist()
 
     (moments,) = columns(work, "called_ns")
     of_call = np.searchsorted(called[outer], moments, side="right") - 1
@@ -182,13 +183,36 @@ def _host_step(
     delays = np.where(queued, starts - ends[before], starts - launch_ends).astype(np.float64)
     alone = delays[~queued & (delays > 0)]
     gc_starts, gc_ends = (np.clip(each - begin, 0, end - begin) for each in columns(collections, "start_ns", "end_ns"))
-    step = HostStep(
-        starts=starts.tolist(),
-        ends=ends.tolist(),
-        launch_ends=launch_ends.tolist(),
-        behind=np.where(queued, before, -1).tolist(),
-        on_stream=on_stream.tolist(),
-        delays=delays.tolist(),
+    gc = deque(sorted(zip(gc_starts.tolist(), gc_ends.tolist(), strict=True)))
+    stretches: list[_Stretch] = []
+    activity_ends, reached = ends.tolist(), 0
+    of_calls = (call_starts, call_ends, launched, held, first, last)
+    calls_made = zip(names, launches, *(each.tolist() for each in of_calls), strict=True)
+    for at, (name, starts_work, start, stop, launch, holds, low, high) in enumerate(calls_made):
+        _add_between(stretches, reached, start, at, gc)
+        if is_sync_call(name) and low == high:
+            stretches.append(_wait(start, stop, at, activity_ends, low))
+        else:
+            cause = cause_of_call(name, starts_work=starts_work or holds or low != high)
+            stretches.append(_Stretch(launch - start, at, CAUSE_CODES[cause], low, high))
+            stretches += [_wait(launch, stop, at, activity_ends, high)] if holds else []
+        reached = stop
+    _add_between(stretches, reached, end - begin, len(names), gc)
+    numbers = np.fromiter(chain.from_iterable(stretches), dtype=np.int64).reshape(-1, len(_Stretch._fields))
+    lengths, calls_of, codes, begins, stops, waits_for, tail = np.ascontiguousarray(numbers.T)
+    launched_by = np.full(len(starts), -1)
+    launched_by[len(starts) - (stops - begins).sum() :] = np.repeat(np.arange(len(stretches)), stops - begins)
+    edges = np.concatenate(([0], np.cumsum(lengths)))
+    within = np.stack((edges[:-1], edges[1:]), axis=1)
+    overhead, full = (interval.covered_within(found, within).astype(np.float64) for found in overhead_and_full)
+    return HostStep(
+        starts=starts.astype(np.float64),
+        ends=ends.astype(np.float64),
+        launch_ends=launch_ends.astype(np.float64),
+        launched_by=launched_by,
+        behind=np.where(queued, before, -1),
+        on_stream=on_stream,
+        delays=delays,
         between=float(np.median(delays[queued])) if queued.any() else BETWEEN_KERNELS_NS,
         latency=float(np.median(alone)) if len(alone) else LAUNCH_LATENCY_NS,
         names=work["name"].to_list(),
@@ -196,123 +220,104 @@ def _host_step(
         collecting=float(interval.length(interval.union(gc_starts, gc_ends))),
         threads=threads,
         call_names=names,
+        lengths=lengths.astype(np.float64),
+        overhead=overhead,
+        full=full,
+        calls=calls_of,
+        codes=codes,
+        first=begins,
+        last=stops,
+        waits_for=waits_for,
+        tail=tail.astype(np.float64),
     )
-    gc = deque(sorted(zip(gc_starts.tolist(), gc_ends.tolist(), strict=True)))
-    reached = 0
-    bounds = zip(call_starts.tolist(), call_ends.tolist(), strict=True)
-    for at, (start, stop) in enumerate(bounds):
-        _add_between(step, reached, start, at, gc)
-        none = int(first[at]) == int(last[at])
-        if is_sync_call(names[at]) and none:
-            _add_wait(step, start, stop, at, int(first[at]))
-        elif waits[at] >= 0:
-            _add(step, waits[at] - start, at, cause_of_call(names[at], starts_work=True), int(first[at]), int(last[at]))
-            _add_wait(step, waits[at], stop, at, int(last[at]))
-        else:
-            code = cause_of_call(names[at], starts_work=launches[at] or not none)
-            _add(step, stop - start, at, code, int(first[at]), int(last[at]))
-        reached = stop
-    _add_between(step, reached, end - begin, len(names), gc)
-    edges = np.cumsum([0.0, *step.lengths]).astype(np.int64)
-    stretches = np.stack((edges[:-1], edges[1:]), axis=1)
-    for kept, found in zip((step.overhead, step.full), overhead_and_full, strict=True):
-        kept.extend(interval.covered_within(found, stretches).tolist())
-    return step
 
 
-def _add_between(step: HostStep, start: int, stop: int, call: int, gc: deque[tuple[int, int]]) -> None:
+class _Stretch(NamedTuple):
+    """A row of `HostStep`."""
+
+    length: int
+    call: int
+    code: int = -1
+    first: int = 0
+    last: int = 0
+    waits_for: int = -1
+    tail: int = 0
+
+
+def _add_between(stretches: list[_Stretch], start: int, stop: int, call: int, gc: deque[tuple[int, int]]) -> None:
     """What lies between two calls, collections apart; those that are over are taken from `gc`."""
     while gc and gc[0][0] < stop:
         begun, over = gc[0]
         if over > start:
             if begun > start:
-                _add(step, begun - start, call, None)
-            _add(step, min(over, stop) - max(begun, start), call, "gc")
+                stretches.append(_Stretch(begun - start, call))
+            stretches.append(_Stretch(min(over, stop) - max(begun, start), call, CAUSE_CODES["gc"]))
             start = min(over, stop)
         if over > stop:
             break
         gc.popleft()
     if stop > start:
-        _add(step, stop - start, call, None)
+        stretches.append(_Stretch(stop - start, call))
 
 
-def _add_wait(step: HostStep, start: int, stop: int, call: int, launched: int) -> None:
-    known = [at for at in range(max(launched - MOST_LOOKED_AT, 0), launched) if step.ends[at] <= stop + CLOCK_NS]
-    waited = max(known, key=step.ends.__getitem__, default=-1)
-    tail = stop - max(start, step.ends[waited]) if waited >= 0 else stop - start
-    _add(step, stop - start, call, "sync_wait", waits_for=waited, tail=tail)
-
-
-def _add(
-    step: HostStep,
-    length: float,
-    call: int,
-    cause: str | None,
-    first: int = 0,
-    last: int = 0,
-    *,
-    waits_for: int = -1,
-    tail: float = 0.0,
-) -> None:
-    step.lengths.append(float(length))
-    step.calls.append(call)
-    step.codes.append(-1 if cause is None else CAUSE_CODES[cause])
-    step.first.append(first)
-    step.last.append(last)
-    step.waits_for.append(waits_for)
-    step.tail.append(float(tail))
+def _wait(start: int, stop: int, call: int, ends: list[int], launched: int) -> _Stretch:
+    """For one of the activities that were `launched`: so many, which ended so."""
+    looked_at = range(max(launched - MOST_LOOKED_AT, 0), launched)
+    waited = max((at for at in looked_at if ends[at] <= stop + CLOCK_NS), key=ends.__getitem__, default=-1)
+    tail = stop - max(start, ends[waited]) if waited >= 0 else stop - start
+    return _Stretch(stop - start, call, CAUSE_CODES["sync_wait"], waits_for=waited, tail=tail)
 
 
 def replay(step: HostStep, cost: HostCost) -> Replayed:
     """The step again, its host so much faster."""
+    lengths = np.maximum(step.lengths - step.overhead, 0.0) if cost.own_events else step.lengths
+    # Of launches what recording adds to the call, and to what lies right before it.
+    rows = np.flatnonzero(step.last > step.first)
+    calls, counts = step.calls[rows], (step.last - step.first)[rows]
+    kinds = [(step.call_names[call], count) for call, count in zip(calls.tolist(), counts.tolist(), strict=True)]
+    costs = {kind: cost.of_launch(*kind) for kind in set(kinds)}
+    length, follows = lengths[rows], (rows > 0) & (step.codes[rows - 1] == -1) & (step.calls[rows - 1] == calls)
+    both = length + np.where(follows, lengths[rows - 1], 0.0)
+    added = np.minimum(np.array([costs[kind] for kind in kinds]), np.maximum(both - LEAST_NS, 0.0))
+    most = np.maximum(length - LEAST_NS, 0.0)
+    of_call = np.minimum(added, most) if cost.in_call else added * (length / np.maximum(both, LEAST_NS))
+    took, left, sooner = lengths.copy(), np.ones(len(lengths)), np.zeros(len(lengths))
+    took[rows] -= added
+    recorded = step.lengths[rows]
+    left[rows] = np.where(recorded > 0, (length - of_call) / np.where(recorded > 0, recorded, 1.0), 1.0)
+    sooner[rows] = of_call if cost.after_start else 0.0
     # What was launched before the step, or by a call that is not recorded, is where it was.
-    starts, ends, waited = list(step.starts), list(step.ends), [at >= 0 for at in step.behind]
-    stretch_ends = [0.0] * len(step.lengths)
-    now, lengths = 0.0, step.lengths
-    if cost.own_events:
-        lengths = np.maximum(np.array(lengths) - np.array(step.overhead), 0.0).tolist()
-    for at, length in enumerate(lengths):
-        first, last, awaited = step.first[at], step.last[at], step.waits_for[at]
-        if awaited >= 0:
-            left = max(step.tail[at] - cost.sync, min(step.tail[at], LEAST_NS))
-            now = max(now, max(now, ends[awaited]) + left)
-        elif last > first:
-            added = cost.of_launch(step.call_names[step.calls[at]], last - first)
-            follows = at > 0 and step.codes[at - 1] == -1 and step.calls[at - 1] == step.calls[at]
-            quiet = lengths[at - 1] if follows else 0.0
-            added = min(added, max(length + quiet - LEAST_NS, 0.0))
-            share = length / max(length + quiet, LEAST_NS)
-            of_call = min(added, max(length - LEAST_NS, 0.0)) if cost.in_call else added * share
-            if follows:
-                stretch_ends[at - 1] -= added - of_call
-            now += length - added
-            left = (length - of_call) / step.lengths[at] if step.lengths[at] else 1.0
-            sooner = of_call if cost.after_start else 0.0
-            for one in range(first, last):
-                begun, waited[one] = _begin(step, one, now, left, sooner, ends)
-                starts[one], ends[one] = begun, begun + step.ends[one] - step.starts[one]
-        else:
-            now += length
-        stretch_ends[at] = now
-    return Replayed(np.array(stretch_ends), np.array(starts), np.array(ends), np.array(waited, dtype=bool))
-
-
-def _begin(
-    step: HostStep, one: int, launched: float, left: float, handed_over: float, ends: list[float]
-) -> tuple[float, bool]:
-    """When an activity begins whose call returned at `launched`, with so much `left` of the call, given when others
-    ended; and whether it waited for one of these. `handed_over` is how long before the recorded return it had been."""
-    # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
-    after = step.starts[one] - step.launch_ends[one] + handed_over
-    if step.behind[one] >= 0:
-        # On a slower host nothing may hold it up but its own launch.
-        begun = launched + (min(after, step.latency) if after > 0 else after * left)
-        behind = ends[step.behind[one]] + step.delays[one]
-        begun, waited = max(begun, behind), behind >= begun
-    else:
-        begun, waited = launched + (after if after > 0 else after * left), False
-    on_stream = step.on_stream[one]
-    if on_stream >= 0:
-        behind = ends[on_stream] + min(step.starts[one] - step.ends[on_stream], step.between)
-        begun, waited = max(begun, behind), waited or behind > begun
-    return begun, waited
+    activities = np.flatnonzero(step.launched_by >= 0)
+    of = step.launched_by[activities]
+    # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call. On a slower host
+    # nothing may hold a queued one up but its own launch.
+    after = (step.starts - step.launch_ends)[activities] + sooner[of]
+    longest = np.where(step.behind[activities] >= 0, np.minimum(after, step.latency), after)
+    after_launch = np.where(after > 0, longest, after * left[of])
+    gaps = np.minimum(step.starts - step.ends[step.on_stream], step.between)
+    columns_told = (step.behind, step.delays, step.on_stream, gaps, step.ends, step.starts)
+    told = [each[activities].tolist() for each in columns_told]
+    starts, ends, waited = step.starts.tolist(), step.ends.tolist(), (step.behind >= 0).tolist()
+    stretch_ends, now = np.zeros(len(lengths)), 0.0
+    waits = np.flatnonzero(step.waits_for >= 0)
+    tails = np.maximum(step.tail - cost.sync, np.minimum(step.tail, LEAST_NS))
+    for before, wait in pairwise((-1, *waits.tolist(), len(lengths))):
+        # The host up to where it waits, and what the GPU makes of its launches.
+        stretch_ends[before + 1 : wait] = np.cumsum(np.concatenate(([now], took[before + 1 : wait])))[1:]
+        now = float(stretch_ends[wait - 1]) if wait else 0.0
+        low, high = np.searchsorted(of, (before, wait)).tolist()
+        launched = (stretch_ends[of[low:high]] + after_launch[low:high]).tolist()
+        each = zip(activities[low:high].tolist(), launched, *(column[low:high] for column in told), strict=True)
+        for one, begun, behind, delay, on_stream, gap, own_end, own_start in each:
+            waited[one] = False
+            if behind >= 0:
+                ready = ends[behind] + delay
+                begun, waited[one] = max(begun, ready), ready >= begun
+            if on_stream >= 0 and (ready := ends[on_stream] + gap) > begun:
+                begun, waited[one] = ready, True
+            starts[one], ends[one] = begun, begun + own_end - own_start
+        if wait < len(lengths):
+            now = max(now, max(now, ends[step.waits_for[wait]]) + float(tails[wait]))
+            stretch_ends[wait] = now
+    stretch_ends[rows[follows] - 1] -= (added - of_call)[follows]
+    return Replayed(stretch_ends, np.array(starts), np.array(ends), np.array(waited, dtype=bool))

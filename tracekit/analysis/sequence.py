@@ -4,7 +4,7 @@ the host thread that feeds it do moment by moment?"""
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import groupby, islice, pairwise
 from typing import Any
@@ -239,16 +239,16 @@ def _drawn(trace: Trace, scope: Scope, work: pl.DataFrame) -> StepTimeline:
     labels: Numbers = defaultdict(itertools.count().__next__)
     whole, own = own.height, own[_longest(*columns(own, "start_ns", "end_ns"), most=MOST_BARS)]
     streams = own["stream"].unique(maintain_order=True).to_list()
-    names = (Label(name, family_of(name, kind)) for name, kind in own.select("name", "kind").iter_rows())
+    names = _numbered(own.select("name", "kind"), lambda name, kind: Label(name, family_of(name, kind)), labels)
     starts, ends = columns(own, "start_ns", "end_ns")
-    bars = _bars(starts, ends, start, names, labels, whole)
+    bars = _bars(starts, ends, start, names, whole)
     gaps = find_gaps(trace, scope, device)
     if scope.spans:
         # Only what of them lies in the step.
         gaps = gaps.within(np.arange(len(gaps.starts)), *np.clip((gaps.starts, gaps.ends), start, end))
         gaps = gaps.at(np.flatnonzero(gaps.ends > gaps.starts))
     kept = gaps.at(_longest(gaps.starts, gaps.ends, most=MOST_BARS))
-    causes = (Label("idle", cause) for cause in leading_causes(trace, scope, kept))
+    causes = tuple(labels[Label("idle", cause)] for cause in leading_causes(trace, scope, kept))
     return StepTimeline(
         step=scope.spans[at].index if scope.spans else None,
         length_us=(end - start) / 1e3,
@@ -257,7 +257,7 @@ def _drawn(trace: Trace, scope: Scope, work: pl.DataFrame) -> StepTimeline:
         streams=tuple(streams),
         work=replace(bars, lanes=tuple(map(streams.index, own["stream"]))),
         positions=tuple(own["place"].to_list()),
-        gaps=_bars(kept.starts, kept.ends, start, causes, labels, len(gaps.starts)),
+        gaps=_bars(kept.starts, kept.ends, start, causes, len(gaps.starts)),
         host=_host_bars(trace, scope, at, labels, (start, end)),
         labels=tuple(labels),
     )
@@ -267,11 +267,18 @@ def _longest(starts: Ints, ends: Ints, *, most: int) -> Ints:
     return np.sort(np.argsort(starts - ends, kind="stable")[:most])
 
 
-def _bars(starts: Ints, ends: Ints, origin: int, told: Iterable[Label], labels: Numbers, whole: int) -> Bars:
+def _numbered(told: pl.DataFrame, label_of: Callable[..., Label], labels: Numbers) -> tuple[int, ...]:
+    """The number of each row's label, which is made once for rows that are alike."""
+    distinct = told.unique(maintain_order=True)
+    numbers = pl.Series("number", [labels[label_of(*row)] for row in distinct.iter_rows()], dtype=pl.Int64)
+    found = told.join(distinct.with_columns(numbers), on=told.columns, how="left", maintain_order="left")
+    return tuple(found["number"].to_list())
+
+
+def _bars(starts: Ints, ends: Ints, origin: int, labels: tuple[int, ...], whole: int) -> Bars:
     """These stretches of so many, in one lane."""
     starts_us, durations_us = ((starts - origin) / 1e3).tolist(), ((ends - starts) / 1e3).tolist()
-    numbers = tuple(labels[each] for each in told)
-    return Bars(tuple(starts_us), tuple(durations_us), numbers, (0,) * len(starts), whole - len(starts))
+    return Bars(tuple(starts_us), tuple(durations_us), labels, (0,) * len(starts), whole - len(starts))
 
 
 def _host_bars(trace: Trace, scope: Scope, at: int, labels: Numbers, bounds: tuple[int, int]) -> Bars:
@@ -284,6 +291,7 @@ def _host_bars(trace: Trace, scope: Scope, at: int, labels: Numbers, bounds: tup
     inside = np.flatnonzero((flat.ends > bounds[0]) & (flat.starts < bounds[1]) & (flat.ends > flat.starts))
     starts, ends = (np.clip(each[inside], *bounds) for each in (flat.starts, flat.ends))
     kept = _longest(starts, ends, most=MOST_HOST_BARS)
-    names = flat.table["name"].gather(flat.events[inside[kept]])
-    causes = (IDLE_CAUSES[code] for code in flat.codes[inside[kept]].tolist())
-    return _bars(starts[kept], ends[kept], bounds[0], map(Label, names, causes), labels, len(inside))
+    codes = pl.Series("code", flat.codes[inside[kept]])
+    told = flat.table.select("name")[flat.events[inside[kept]]].with_columns(codes)
+    names = _numbered(told, lambda name, code: Label(name, IDLE_CAUSES[code]), labels)
+    return _bars(starts[kept], ends[kept], bounds[0], names, len(inside))

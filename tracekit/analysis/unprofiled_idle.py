@@ -212,7 +212,7 @@ def estimate_idle(
     by_rule = _by_rule(steps, matches, told, rules, host, collecting)
     # A rule's figure is the mean over steps; what the first rule says of each step alone is possible too. One that
     # something disturbed is no call like others: of several the longest and the shortest quarters do not count.
-    order = np.argsort([sum(step.lengths) for step in steps], kind="stable")
+    order = np.argsort([sum(step.lengths.tolist()) for step in steps], kind="stable")
     middle = order[len(order) // 4 : len(order) - len(order) // 4]
     means = np.array([[found[at].causes for at in middle] for found in by_rule]).mean(axis=1) / 1e3
     each_step = np.array([by_rule[0][at].causes for at in middle]) / 1e3
@@ -251,7 +251,7 @@ def _by_rule(
     @cache
     def by_clock(pace: _Pace) -> tuple[list[Floats], float]:
         # Of each stretch between calls, by how long the host took in the recording that is run again; of all Python.
-        between = [np.where(np.array(step.codes, dtype=np.int64) == -1, step.lengths, 0.0) for step in recorded]
+        between = [np.where(step.codes == -1, step.lengths, 0.0) for step in recorded]
         if not pace.ratios or pace.by_clock == "none":
             return [np.zeros(len(lengths)) for lengths in between], 0.0
         reading = read_at(likely, pace.told, pace.told / float(np.median(pace.ratios)))
@@ -304,26 +304,19 @@ def _as_timed(step: HostStep, ratio: float, pace: _Pace, between: Floats) -> Hos
     """The step on a host that takes so many times as long for all but waits for the GPU, but for these shares of what
     lies between calls, and, where the pace says so, for copies from pageable memory. Its collections take as long as
     the pace says in all, where that is known; a step without any gets none."""
-    codes, lengths = np.array(step.codes, dtype=np.int64), np.array(step.lengths)
-    by_clock = np.where(codes == SYNC_WAIT, 1.0, np.array(step.full) / np.maximum(lengths, 1.0))
-    by_clock = np.where(codes == -1, between, by_clock)
+    by_clock = np.where(step.codes == SYNC_WAIT, 1.0, step.full / np.maximum(step.lengths, 1.0))
+    by_clock = np.where(step.codes == -1, between, by_clock)
     if pace.by_clock != "none":
         pageable = np.array([PAGEABLE in name for name in step.names] + [False])
-        first, last = np.array(step.first, dtype=np.int64), np.array(step.last, dtype=np.int64)
-        by_clock = np.where((last > first) & pageable[first], 1.0, by_clock)
+        by_clock = np.where((step.last > step.first) & pageable[step.first], 1.0, by_clock)
     ratios = by_clock + ratio * (1 - by_clock)
     if pace.collecting_us is not None:
-        ratios = np.where(codes == GC, pace.collecting_us * 1e3 / max(step.collecting, 1.0), ratios)
+        ratios = np.where(step.codes == GC, pace.collecting_us * 1e3 / max(step.collecting, 1.0), ratios)
     # Some work begins inside of its call.
-    starts, launch_ends = np.array(step.starts), np.array(step.launch_ends)
-    launch_ends = np.where(launch_ends > starts, starts + ratio * (launch_ends - starts), launch_ends)
-    return replace(
-        step,
-        lengths=(ratios * lengths).tolist(),
-        overhead=(ratios * step.overhead).tolist(),
-        tail=(ratio * np.array(step.tail)).tolist(),
-        launch_ends=launch_ends.tolist(),
-    )
+    within = step.launch_ends - step.starts
+    launch_ends = np.where(within > 0, step.starts + ratio * within, step.launch_ends)
+    taken = {"lengths": ratios * step.lengths, "overhead": ratios * step.overhead, "tail": ratio * step.tail}
+    return replace(step, **taken, launch_ends=launch_ends)
 
 
 def estimate_recorded_idle(
@@ -345,11 +338,10 @@ def estimate_recorded_idle(
         # Each stretch is matched by itself.
         whole, matched = np.tile([0.0, 1.0], (len(begins), 1)), np.ones(len(begins), dtype=bool)
         match = _Match(line.place(threads, begins), line.place(threads, ends), whole, matched)
-        between = np.array(step.codes, dtype=np.int64) == -1
-        left = np.where(between, at_most.measure(match) / np.maximum(as_recorded.measure(match), 1.0), 1.0)
+        left = np.where(step.codes == -1, at_most.measure(match) / np.maximum(as_recorded.measure(match), 1.0), 1.0)
         # What recording adds to events is not all: it slows what lies between them too.
-        by_events = replace(step, lengths=(left * step.lengths).tolist())
-        alike = replace(step, lengths=(np.minimum(left, 1 / MOST_SLOWED) * step.lengths).tolist())
+        by_events = replace(step, lengths=left * step.lengths)
+        alike = replace(step, lengths=np.minimum(left, 1 / MOST_SLOWED) * step.lengths)
         again = replay(by_events, _host_cost(ASSUMED, "high"))
         divided += (
             _divide(step, replay(step, HostCost()), match, as_recorded, in_order=True).causes,
@@ -414,13 +406,12 @@ def _tell(trace: Trace, scope: Scope, device: int) -> Told:
     recorded = np.stack((timeline.starts, timeline.ends), axis=1)
     stretches = []
     for step, span in zip(steps, scope.spans, strict=True):
-        edges = np.cumsum([0.0, *step.lengths]).astype(np.int64) + span.start_ns
+        edges = np.cumsum(np.concatenate(([0.0], step.lengths))).astype(np.int64) + span.start_ns
         of_call = np.array([*step.threads, span.thread], dtype=np.int64)
-        calls = np.array(step.calls, dtype=np.int64)
         within = np.stack((edges[:-1], edges[1:]), axis=1)
         # The thread that launches next, or that which launched before where it records more meanwhile: autograd's
         # records nothing while it waits for work.
-        launching, before = of_call[calls], of_call[calls - 1]
+        launching, before = of_call[step.calls], of_call[step.calls - 1]
         own, other = (interval.covered_within(recorded, timeline.on_line(each, within)) for each in (launching, before))
         threads = np.where(other > own, before, launching)
         stretches.append(np.stack((edges[:-1], edges[1:], threads)))
@@ -433,39 +424,40 @@ def _match(step: HostStep, told: Told, number: int) -> _Match:
     own, others = _units(step), told.units[number]
     count, whole = len(step.lengths), told.stretches[number]
     place = (whole[0].min(initial=0), whole[1].max(initial=0), whole[2, -1] if whole.shape[1] else 0)
-    places, shares, matched = [place] * count, [(0.0, 1.0)] * count, np.zeros(count, dtype=bool)
+    places, shares, matched = [place] * count, [(0.0, 1.0)] * count, [False] * count
     told_begins, told_ends, told_threads = whole.tolist()
+    codes, lengths = step.codes.tolist(), step.lengths.tolist()
     for at, other in _same_ends([unit.launched for unit in own], [unit.launched for unit in others]):
         mine, theirs = own[at].by_call, others[other].by_call
         if own[at].calls != others[other].calls:
             mine, theirs = ([[row for rows in some for row in rows]] for some in (mine, theirs))
         for rows, of_told in zip(mine, theirs, strict=True):
-            silent = [row for row in rows if step.codes[row] == -1]
+            silent = [row for row in rows if codes[row] == -1]
             if not silent or not of_told:
                 continue
             place = (told_begins[of_told[0]], told_ends[of_told[-1]], told_threads[of_told[-1]])
-            length, reached = max(sum(step.lengths[row] for row in silent), 1e-9), 0.0
+            length, reached = max(sum(lengths[row] for row in silent), 1e-9), 0.0
             for row in silent:
                 share = reached / length
-                reached += step.lengths[row]
-                places[row], shares[row] = place, (share, reached / length)
-            matched[silent] = True
+                reached += lengths[row]
+                places[row], shares[row], matched[row] = place, (share, reached / length), True
     begins, ends, threads = np.array(places, dtype=np.int64).reshape(-1, 3).T
     line = told.timeline.line
     of_stretch = np.array(shares, dtype=np.float64).reshape(-1, 2)
-    return _Match(line.place(threads, begins), line.place(threads, ends), of_stretch, matched)
+    return _Match(line.place(threads, begins), line.place(threads, ends), of_stretch, np.array(matched, dtype=bool))
 
 
 def _units(step: HostStep) -> list[Unit]:
     """Up to each launch; at last what comes after the last one."""
-    ends = [at + 1 for at in range(len(step.lengths)) if step.last[at] > step.first[at]]
+    ends = (np.flatnonzero(step.last > step.first) + 1).tolist()
+    stretch_calls, codes, first, last = (each.tolist() for each in (step.calls, step.codes, step.first, step.last))
     units = []
-    for begin, end in zip([0, *ends], [*ends, len(step.lengths)], strict=True):
-        launched = step.names[step.first[end - 1] : step.last[end - 1]] if end > begin else []
+    for begin, end in zip([0, *ends], [*ends, len(codes)], strict=True):
+        launched = step.names[first[end - 1] : last[end - 1]] if end > begin else []
         by_call: dict[int, list[int]] = {}
         for at in range(begin, end):
-            rows = by_call.setdefault(step.calls[at], [])
-            if step.codes[at] in NOT_IN_CALLS:
+            rows = by_call.setdefault(stretch_calls[at], [])
+            if codes[at] in NOT_IN_CALLS:
                 rows.append(at)
         calls = [step.call_names[call] if call < len(step.call_names) else "" for call in by_call]
         units.append(Unit(tuple(launched), calls, [*by_call.values()]))
@@ -529,8 +521,11 @@ class _Reading:
         self._edges = np.concatenate(([0], edges)).astype(np.float64)
         self._measured = np.concatenate(([0.0], np.cumsum(both)))
         codes = np.stack((np.full(len(starts), told.unrecorded), timeline.codes), axis=1).ravel()
-        self._codes = np.unique(codes)
-        self._by_code = [np.concatenate(([0.0], np.cumsum(np.where(codes == code, both, 0.0)))) for code in self._codes]
+        # How much of the measure each cause has until then; causes that have nothing are left out.
+        self._codes = np.unique([told.unrecorded, *np.flatnonzero(np.bincount(codes, weights=both))])
+        self._rows = np.append(np.searchsorted(self._codes, codes), 0)
+        self._by_code = np.zeros((len(self._codes), len(both) + 1))
+        np.cumsum(np.where(codes == self._codes[:, np.newaxis], both, 0.0), axis=1, out=self._by_code[:, 1:])
         self._unrecorded = told.unrecorded
 
     def measure(self, match: _Match) -> Floats:
@@ -544,8 +539,7 @@ class _Reading:
         of_begin, of_end = (self._until(each.astype(np.float64)) for each in (begins, ends))
         whole = of_end - of_begin
         start, stop = (of_begin + shares[:, at] * whole for at in (0, 1))
-        for code, measured in zip(self._codes.tolist(), self._by_code, strict=True):
-            found[:, code] = np.interp(stop, self._measured, measured) - np.interp(start, self._measured, measured)
+        found[:, self._codes] = (self._causes_until(stop) - self._causes_until(start)).T
         # After the last event of the line nothing is recorded.
         last = self._measured[-1]
         found[:, self._unrecorded] += np.maximum(stop - np.maximum(start, last), 0.0)
@@ -553,6 +547,18 @@ class _Reading:
         found[sums[:, 0] <= 0, self._unrecorded] = 1.0
         shares_of_causes: Floats = found / np.maximum(sums, np.where(sums > 0, 0.0, 1.0))
         return shares_of_causes
+
+    def _causes_until(self, measured: Floats) -> Floats:
+        """What each of the causes has of the line's first so much: `np.interp` of every row at once, where all but the
+        cause of a piece stay as they are throughout."""
+        at = np.maximum(np.searchsorted(self._measured, measured, side="right") - 1, 0)
+        behind = np.minimum(at + 1, len(self._measured) - 1)
+        until: Floats = self._by_code[:, at]
+        own = self._rows[at], np.arange(len(at))
+        width = self._measured[behind] - self._measured[at]
+        slopes = (self._by_code[self._rows[at], behind] - until[own]) / np.where(width > 0, width, 1.0)
+        until[own] += slopes * np.maximum(measured - self._measured[at], 0.0)
+        return until
 
     def _until(self, moments: Floats) -> Floats:
         beyond: Floats = np.maximum(moments - self._edges[-1], 0.0)
@@ -569,9 +575,7 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     reach = np.concatenate(([0.0], np.maximum.accumulate(again.ends[order])))
     gap_starts, gap_ends = reach, np.append(again.starts[order], over)
     # Of the activities around a gap the stretch that launched them; the end of the step is the last moment's.
-    launched_by = np.full(len(step.starts) + 1, -1)
-    for at in np.flatnonzero(np.array(step.last) > np.array(step.first)).tolist():
-        launched_by[step.first[at] : step.last[at]] = at
+    launched_by = np.append(step.launched_by, -1)
     latest = np.maximum.accumulate(np.where(again.ends[order] == reach[1:], np.arange(len(order)), 0))
     before, after = np.append(-1, launched_by[order[latest]]), launched_by[np.append(order, -1)]
     until = np.where(after >= 0, np.append(ends, 0.0)[after], np.nan)
@@ -596,14 +600,14 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     rows = np.arange(len(gaps)) - np.repeat(np.cumsum(counts) - counts, counts) + first[gaps]
     starts, stops = np.maximum(begins[rows], gap_starts[gaps]), np.minimum(ends[rows], until[gaps])
     lengths = np.maximum(stops - starts, 0.0)
-    codes = np.array(step.codes, dtype=np.int64)[rows]
+    codes = step.codes[rows]
     parts = np.zeros((len(rows), len(IDLE_CAUSES)))
     known = codes >= 0
     parts[np.flatnonzero(known), codes[known]] = lengths[known]
     silent = np.flatnonzero(~known)
     of = rows[silent]
     # What recording added lies next to the launch.
-    whole = np.maximum(np.array(step.lengths)[of], 1e-9)
+    whole = np.maximum(step.lengths[of], 1e-9)
     shares = match.shares[of]
     if in_order:
         width = shares[:, 1] - shares[:, 0]

@@ -101,14 +101,12 @@ class Operator(Struct, frozen=True):
     strides: tuple[tuple[int, ...], ...] = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Operator) and self._compared == other._compared
+        if not isinstance(other, Operator):
+            return False
+        return (self.name, self.dims, self.dtypes) == (other.name, other.dims, other.dtypes)
 
     def __hash__(self) -> int:
-        return hash(self._compared)
-
-    @property
-    def _compared(self) -> tuple[object, ...]:
-        return self.name, self.dims, self.dtypes
+        return hash((self.name, self.dims, self.dtypes))
 
 
 class Activity(Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ import json
 import numpy as np
 from msgspec.structs import replace
 
-from tracekit.interval import Ints
+from tracekit.interval import Floats, Ints
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.names import short_kernel_name
 from tracekit.report.words.common import family_kind
@@ -69,19 +69,16 @@ def with_short_events_together(timeline: StepTimeline, least_us: float) -> StepT
     if not host.labels:
         return timeline
     starts, lengths, labels = np.array(host.starts_us), np.array(host.durations_us), np.array(host.labels)
-    ends, long = starts + lengths, lengths >= least_us
-    pauses = starts[1:] - np.maximum.accumulate(ends)[:-1] > PAUSE * least_us
-    parted = (np.diff(starts // least_us) != 0) | long[1:] | long[:-1] | pauses
-    first = np.flatnonzero(np.concatenate(([True], parted)))
+    ends, first = starts + lengths, _first_of_bars(starts, lengths, least_us)
     last = np.append(first[1:], len(starts)) - 1
     bar = np.repeat(np.arange(len(first)), last - first + 1)
     causes = {cause: number for number, cause in enumerate({label.kind for label in timeline.labels})}
     cause = np.array([causes[label.kind] for label in timeline.labels])[labels]
-    taken = np.zeros((len(first), len(causes)))
-    np.add.at(taken, (bar, cause), lengths)
+    taken = np.bincount(bar * len(causes) + cause, lengths, len(first) * len(causes)).reshape(len(first), -1)
     of_leading = np.where(cause == taken.argmax(axis=1)[bar], lengths, -1.0)
-    # Sorted within each bar, the longest event of the leading cause is the last.
-    leading = labels[np.lexsort((of_leading, bar))[last]]
+    # Of equally long ones the last.
+    longest = np.flatnonzero(of_leading == np.maximum.reduceat(of_leading, first)[bar])
+    leading = labels[longest[np.searchsorted(longest, last, side="right") - 1]]
     numbers = {label: number for number, label in enumerate(timeline.labels)}
     told = [
         label
@@ -94,6 +91,18 @@ def with_short_events_together(timeline: StepTimeline, least_us: float) -> StepT
     durations = ends[last] - starts[first]
     bars = Bars(tuple(starts[first].tolist()), tuple(durations.tolist()), tuple(told), (0,) * len(told), host.left_out)
     return _with_labels_in_use(replace(timeline, labels=tuple(numbers), host=bars))
+
+
+def count_together(timeline: StepTimeline, least_us: float) -> int:
+    """How many bars of the host `with_short_events_together` leaves."""
+    return len(_first_of_bars(np.array(timeline.host.starts_us), np.array(timeline.host.durations_us), least_us))
+
+
+def _first_of_bars(starts: Floats, lengths: Floats, least_us: float) -> Ints:
+    """The first event of each bar in which events are drawn together."""
+    long, reach = lengths >= least_us, np.maximum.accumulate(starts + lengths)
+    parted = (np.diff(starts // least_us) != 0) | long[1:] | long[:-1] | (starts[1:] - reach[:-1] > PAUSE * least_us)
+    return np.flatnonzero(np.concatenate((np.ones(min(len(starts), 1), dtype=bool), parted)))
 
 
 def _with_labels_in_use(timeline: StepTimeline) -> StepTimeline:

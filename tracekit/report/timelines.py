@@ -16,6 +16,7 @@ from tracekit.report.timeline_bytes import (
     MOST_LANES,
     NO_GROUP,
     bars_of,
+    count_together,
     gaps_are_holes,
     json_bytes,
     named,
@@ -130,8 +131,10 @@ def _with_operators(sides: Drawn) -> Drawn | None:
     if len(rich) < len(sides):
         return None
     together, least_us = rich, LEAST_TOGETHER_US
+    kept = sum(len(each.work.labels) + len(each.gaps.labels) for *_, each in rich)
     while not (fits := _fits(together, MOST_RICH_BYTES)) and least_us < max(each.length_us for *_, each in rich):
-        together = tuple((letter, side, with_short_events_together(each, least_us)) for letter, side, each in rich)
+        if _may_fit(kept + sum(count_together(each, least_us) for *_, each in rich), MOST_RICH_BYTES):
+            together = tuple((letter, side, with_short_events_together(each, least_us)) for letter, side, each in rich)
         least_us *= 1.5
     return together if fits else None
 
@@ -150,11 +153,15 @@ def _thinned(sides: Drawn) -> Drawn:
 def _fits(sides: Drawn, room: int) -> bool:
     timelines = [timeline for *_, timeline in sides]
     # Packing what cannot fit takes a while.
-    if LEAST_BYTES_A_BAR * sum(len(bars.labels) for each in timelines for bars in bars_of(each)) > room:
+    if not _may_fit(sum(len(bars.labels) for each in timelines for bars in bars_of(each)), room):
         return False
     if sum(json_bytes(named(each)) for each in timelines) > MOST_NAME_BYTES:
         return False
     return len(gzip.compress(b"".join(packed(each, {}) for each in timelines))) <= room
+
+
+def _may_fit(bars: int, room: int) -> bool:
+    return bars * LEAST_BYTES_A_BAR <= room
 
 
 def _lit_within_room(numbers: list[dict[int, int]], groups: list[Any]) -> tuple[list[dict[int, int]], list[Any], int]:

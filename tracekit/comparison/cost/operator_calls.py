@@ -4,7 +4,8 @@ By estimate from the sizes of inputs, unless the run's tagging pass noted the ca
 that lists of tensors, results and the operations by torch's own formula are exact.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from tracekit.comparison.cost.flops import flops_of, is_counted
 from tracekit.comparison.cost.traffic import bytes_of
 from tracekit.comparison.matching.common_subsequence import places_in_table
-from tracekit.comparison.matching.operators import is_library, plain_name
+from tracekit.comparison.matching.operators import Dims, is_library, plain_name
 from tracekit.model.comparison import Side
 from tracekit.model.dtypes import ELEMENT_BYTES
 from tracekit.model.provenance import EagerOp, EagerOps
@@ -48,14 +49,24 @@ class Call(Struct, frozen=True):
         """Memory traffic as torch noted it, else as the recorded sizes say; None where neither does."""
         if self.noted and self.noted.bytes is not None:
             return self.noted.bytes
-        return bytes_of(self.operator, self.noted.output if self.noted else None) if self.operator else None
+        output = self.noted.output if self.noted else None
+        return _worked_out(bytes_of, self.operator, self.operator.strides, output) if self.operator else None
 
     @property
     def flops(self) -> int | None:
         """Operations as torch noted them, else as the recorded sizes say; None where neither does."""
         if self.noted and self.noted.flops is not None:
             return self.noted.flops
-        return flops_of(self.operator, self.noted.output if self.noted else None) if self.operator else None
+        output = self.noted.output if self.noted else None
+        return _worked_out(flops_of, self.operator, self.operator.values, output) if self.operator else None
+
+
+@cache
+def _worked_out(
+    of: Callable[[Operator, Dims | None], int | None], operator: Operator, unequal: object, output: Dims | None
+) -> int | None:
+    """Once for all calls that are alike, also in what operators are equal without."""
+    return of(operator, output)
 
 
 def find_calls(activities: Sequence[Activity]) -> dict[int, Call]:

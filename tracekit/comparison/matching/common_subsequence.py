@@ -44,11 +44,11 @@ def _common_in_window(one: Ints, other: Ints) -> tuple[Pairs, tuple[int, int]]:
     while True:
         left, right = one[:size], other[:size]
         pairs = _longest(left, right)
+        if len(left) == len(one) and len(right) == len(other):
+            return pairs, (len(one), len(other))
         if size >= LONGEST or len(pairs) >= TOO_FEW * min(len(left), len(right)):
             break
         size *= 2
-    if len(left) == len(one) and len(right) == len(other):
-        return pairs, (len(one), len(other))
     near = [(p, q) for p, q in pairs if p < size // 2 and q < size // 2]
     if near:
         return near, (near[-1][0] + 1, near[-1][1] + 1)
@@ -60,17 +60,24 @@ def _longest(one: Ints, other: Ints) -> Pairs:
 
     Of several ways the one that pairs what comes first is taken: a window ends where something else is still to come.
     """
-    table = np.zeros((len(one) + 1, len(other) + 1), dtype=np.int16)
+    others = other.tolist()
+    common = {*others}
+    # What stands on one side alone is passed over.
+    places = [i for i, key in enumerate(one.tolist()) if key in common]
+    if not places:
+        return []
+    keys = one[places].tolist()
+    table = np.zeros((len(keys) + 1, len(others) + 1), dtype=np.int16)
     backwards = other[::-1]
-    for i in range(len(one) - 1, -1, -1):
+    for i in range(len(keys) - 1, -1, -1):
         behind = table[i + 1, ::-1]
-        best = np.where(backwards == one[i], behind[:-1] + 1, behind[1:])
+        best = np.where(backwards == keys[i], behind[:-1] + 1, behind[1:])
         table[i, -2::-1] = np.maximum.accumulate(best)
     pairs: Pairs = []
     i = j = 0
-    while i < len(one) and j < len(other):
-        if one[i] == other[j]:
-            pairs.append((i, j))
+    while i < len(keys) and j < len(others):
+        if keys[i] == others[j]:
+            pairs.append((places[i], j))
             i, j = i + 1, j + 1
         elif table[i + 1, j] >= table[i, j + 1]:
             i += 1

@@ -119,6 +119,8 @@ def assign(
     stretches: list[list[int]] = []
     numbers = [each.segment for each in kernels]
     ranks = [[bisect_left(calls, member) for member in each.members] for each in kernels]
+    firsts = [fused.units[each.members[0]] for each in kernels]
+    scores: dict[object, dict[int, float]] = defaultdict(dict)
     found: dict[int, int] = {}
     path = _Path()
     for place, at in enumerate(free):
@@ -132,11 +134,18 @@ def assign(
             path = _Path()
             continue
         fits: list[float] = []
+        unit, (after, before) = plain.units[at], bounds[place]
+        alike = scores[unit.words, unit.sizes, unit.fused]
         for k in near:
-            score, (after, before) = likeness(plain.units[at], fused.units[kernels[k].members[0]]), bounds[place]
-            # What it costs that library calls stand between the operator's place and the nearest of equal kernels.
-            costs = (TOO_EARLY * max(after - r, 0) + TOO_LATE * max(r - before, 0) for r in ranks[k])
-            fits.append(max(score + max(*costs, OUT_OF_ORDER), LEAST) if score else 0.0)
+            if (score := alike.get(k)) is None:
+                score = alike[k] = likeness(unit, firsts[k])
+            if score:
+                # What it costs that library calls stand between the operator's place and the nearest of equal kernels.
+                members, behind = ranks[k], bisect_left(ranks[k], after)
+                early = TOO_EARLY * (after - members[behind - 1]) if behind else OUT_OF_ORDER
+                late = TOO_LATE * max(members[behind] - before, 0) if behind < len(members) else OUT_OF_ORDER
+                score = max(score + max(early, late, OUT_OF_ORDER), LEAST)
+            fits.append(score)
         path.extend(at, near, fits, new_stretch=new_stretch and place > 0)
     found |= path.best()
     return _with_known_size(pairing, stretches, kernels, found)
@@ -163,23 +172,19 @@ class _Path:
     def extend(self, operator: int, near: range, fits: list[float], *, new_stretch: bool) -> None:
         """By an operator, how well it fits the kernels near it, and whether a library call stands before it."""
         forward, backward = (NEW_STRETCH, NEW_STRETCH) if new_stretch else (FORWARD, BACKWARD)
-        before, behind = _running_best(self._scores), _running_best(self._scores[::-1])
-        last = len(self._scores) - 1
+        known, last = self._scores, len(self._scores) - 1
+        turned = known[::-1]
+        before, behind = list(accumulate(known, max)), list(accumulate(turned, max))
         came_from: list[int] = []
         scores: list[float] = []
         for k, fit in zip(near, fits, strict=True):
             at = k - self._near.start
-            # For the first operator there is no kernel before.
-            ways = [] if self._scores else [(0.0, -1)]
-            if 0 <= at <= last:
-                ways.append((self._scores[at], at))
-            if self._scores and at > 0:
-                best = before[min(at - 1, last)]
-                ways.append((self._scores[best] - forward, best))
-            if at < last:
-                best = last - behind[last - max(at + 1, 0)]
-                ways.append((self._scores[best] - backward, best))
-            score, way = max(ways)
+            # For the first operator there is no kernel before. Of ways that are as good the furthest kernel's counts.
+            score, way = (known[at], at) if 0 <= at <= last else (-math.inf if known else 0.0, -1)
+            if known and at > 0 and (best := before[min(at - 1, last)]) - forward > score:
+                score, way = best - forward, known.index(best)
+            if at < last and (best := behind[last - max(at + 1, 0)]) - backward >= score:
+                score, way = best - backward, last - turned.index(best)
             came_from.append(way + self._near.start)
             scores.append(score + (fit or LEFT_OUT))
         self._steps.append((operator, near, [fit > 0 for fit in fits], came_from))
@@ -194,15 +199,6 @@ class _Path:
                 found[operator] = k
             k = came_from[k - near.start]
         return found
-
-
-def _running_best(scores: list[float]) -> list[int]:
-    """Where the best of the first 1, 2, 3 ... stands."""
-
-    def better(best: int, at: int) -> int:
-        return at if scores[at] > scores[best] else best
-
-    return list(accumulate(range(len(scores)), better))
 
 
 def _with_known_size(

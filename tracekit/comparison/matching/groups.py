@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from collections.abc import Sequence as PySequence
+from itertools import chain
 from statistics import fmean
 
 from msgspec import Struct
@@ -29,6 +30,7 @@ from tracekit.comparison.matching.operators import (
     without_number,
 )
 from tracekit.comparison.matching.pairing import Cell, check_partition
+from tracekit.comparison.matching.units import first_alike
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side, comparable
 from tracekit.model.groups import GroupLabel, KernelCounts, Label, label_order
 from tracekit.model.matching import MatchedWork, Matching
@@ -126,8 +128,10 @@ def group_by_cells(
     however they were found. `peaks` are those of the two devices, for shares of them."""
     check_partition(cells, len(a.activities), len(b.activities))
     a_calls, b_calls = find_calls(a.activities), find_calls(b.activities)
-    # Pieces of the same work, divided by shape as long as there are few.
+    # Pieces of the same work, divided by shape as long as there are few; and where those of like activities are.
     by_work: dict[Hashable, dict[Hashable, list[Piece]]] = defaultdict(lambda: defaultdict(list))
+    known: dict[Hashable, list[Piece]] = {}
+    a_like, b_like = first_alike(a.activities), first_alike(b.activities)
     apart = [cell for cell in cells if cell.how == "family"]
     for cell in cells:
         if cell.how == "family":
@@ -139,12 +143,16 @@ def group_by_cells(
             tuple(a_calls[at] for at in cell.a if at in a_calls),
             tuple(b_calls[at] for at in cell.b if at in b_calls),
         )
-        by_work[piece.work][piece.shapes].append(piece)
-    found: list[list[Piece]] = []
+        like = tuple(a_like[at] for at in cell.a), tuple(b_like[at] for at in cell.b)
+        key = cell.how, cell.exact, cell.where, *like
+        if key not in known:
+            known[key] = by_work[piece.work][piece.shapes]
+        known[key].append(piece)
+    groups: list[KernelGroup] = []
     for by_shape in by_work.values():
-        some = list(by_shape.values())
-        found += some if len(some) <= MOST_SHAPES else [[piece for pieces in some for piece in pieces]]
-    groups = (_group(pieces, a.per_step, b.per_step, peaks) for pieces in found)
+        few, some = len(by_shape) <= MOST_SHAPES, list(by_shape.values())
+        divided = some if few else [list(chain.from_iterable(some))]
+        groups += [_group(pieces, a.per_step, b.per_step, peaks, one_shape=few) for pieces in divided]
     a_at, b_at = (tuple(at for cell in apart for at in getattr(cell, side)) for side in ("a", "b"))
     a_apart = _members((a.activities[at] for at in a_at), a.per_step)
     b_apart = _members((b.activities[at] for at in b_at), b.per_step)
@@ -156,7 +164,7 @@ def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(NUMBER.sub(".*", place) for piece in pieces for place in piece.cell.where))
 
 
-def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Peaks) -> KernelGroup:
+def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Peaks, *, one_shape: bool) -> KernelGroup:
     first, kind = pieces[0], pieces[0].kind
     a = _members((each for piece in pieces for each in piece.a), a_per_step)
     b = _members((each for piece in pieces for each in piece.b), b_per_step)
@@ -180,7 +188,7 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Pea
         evidence=find_evidence(kind, *typical),
         traffic=_traffic(pieces, a_per_step, b_per_step),
         rates=_rates(pieces, peaks),
-        sizes=sizes_of(first.a or first.b) if len({piece.shapes for piece in pieces}) == 1 else "",
+        sizes=sizes_of(first.a or first.b) if one_shape else "",
         a_at=tuple(at for piece in pieces for at in piece.cell.a),
         b_at=tuple(at for piece in pieces for at in piece.cell.b),
     )

@@ -81,12 +81,26 @@ def cut_into_units(sequence: Sequence, *, by_kernel: bool = False) -> tuple[Unit
     for call, group in groupby(range(len(activities)), key=lambda at: activities[at].call):
         positions = list(group)
         calls += _by_kernel(positions, activities) if call is None else [positions]
+    like = first_alike(activities)
+    kinds, own = ({at: told(activities[at]) for at in set(like)} for told in (_kind_of, _is_own_work))
+    known: dict[tuple[int, ...], Unit] = {}
     for positions in calls:
         # A library operator's element-wise kernels (a bias that is added) are units of their own.
-        in_library = any(_kind_of(activities[at]) for at in positions)
-        for _, some in groupby(positions, key=lambda at: in_library and _is_own_work(activities[at])):
-            units.append(_unit(tuple(some), activities))
+        in_library = any(kinds[like[at]] for at in positions)
+        for _, group in groupby(positions, key=lambda at: in_library and own[like[at]]):
+            some = tuple(group)
+            if (unit := known.get(key := tuple(like[at] for at in some))) is None:
+                unit = known[key] = _unit(key, activities)
+            units.append(replace(unit, positions=some, call=activities[some[0]].call))
     return tuple(units)
+
+
+def first_alike(activities: tuple[Activity, ...]) -> list[int]:
+    """For each activity the position of the first that is like it in all but its time and its call: of a million most
+    are alike, and what is asked of one need not be asked of the others."""
+    firsts: dict[tuple[str, str, int, int], int] = {}
+    told = ((each.name, each.family, id(each.operator), id(each.within)) for each in activities)
+    return [firsts.setdefault(key, at) for at, key in enumerate(told)]
 
 
 def _by_kernel(positions: list[int], activities: tuple[Activity, ...]) -> Iterator[list[int]]:
