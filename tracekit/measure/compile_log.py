@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tracekit.measure.branches import steers_branch
 from tracekit.measure.compilation import is_of_torch
-from tracekit.measure.source_location import class_place, function_name, is_torch, place, portable, user_frames
+from tracekit.measure.source_location import class_place, function_name, is_ours, is_torch, place, portable, user_frames
 from tracekit.model import compilation as nouns
 from tracekit.model.workload import CompileTarget
 
@@ -179,7 +179,8 @@ def _breaks(entries: list[LogEntry], failed: set[str | None]) -> tuple[nouns.Gra
 def read_break(text: str, id_: str | None) -> nouns.GraphBreak:
     """A graph break from torch's prose. What is not found in it is None."""
     text = text.partition("Traceback (most recent call last)")[0]
-    own = user_frames(text.partition("User code traceback:")[2])
+    frames = user_frames(text.partition("User code traceback:")[2])
+    own = [frame for frame in frames if not is_ours(frame[0])]
     break_at = BREAK_AT.search(text)
     where = place(*own[-1][:2]) if own else place(*break_at.groups()) if break_at else None
     reason = REASON.search(text)

@@ -113,13 +113,12 @@ def portable(file: str) -> str:
 
 
 def user_frames(text: str) -> list[tuple[str, str, str]]:
-    """File, line and function of each frame in a printed stack that is neither torch's nor tracekit's own, of whose
-    files its models alone are code that is measured; the innermost last."""
-    frames = STACK_FRAME.findall(text)
-    return [frame for frame in frames if not is_torch(frame[0]) and not _is_ours(frame[0])]
+    """File, line and function of each frame in a printed stack that is not torch's, the innermost last."""
+    return [frame for frame in STACK_FRAME.findall(text) if not is_torch(frame[0])]
 
 
-def _is_ours(file: str) -> bool:
+def is_ours(file: str) -> bool:
+    """Whether a file is tracekit's, and none of its models."""
     return file.startswith(OURS) and not file.startswith(OUR_MODELS)
 
 

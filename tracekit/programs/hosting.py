@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
 
+from tracekit.printing import echo
+
 
 class _WhenImported(importlib.abc.MetaPathFinder):
     """Calls `then` once, right after a module was imported: what a program sets before it imports torch counts."""
@@ -88,5 +90,4 @@ def _is_of_program(tb: TracebackType) -> bool:
 
 def say(line: str) -> None:
     """One line of ours: standard output is the program's."""
-    sys.stderr.write(f"tracekit: {line}\n")
-    sys.stderr.flush()
+    echo(f"tracekit: {line}", err=True)
