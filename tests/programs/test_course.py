@@ -167,3 +167,9 @@ def test_blocks_without_a_partner_of_the_same_work_are_in_no_pair() -> None:
         Block("eager", 9.0, ("b",), "interrupted"),
     ]
     assert paired(blocks) == [(blocks[0], blocks[2])]
+
+
+def test_eager_begins_with_steps_of_its_own_that_are_kept() -> None:
+    driven = Driven()
+    driven.run(lambda number, form: usual(US[form]))
+    assert driven.found.first_eager_us == [US["eager"]] * 2

@@ -77,6 +77,7 @@ class Found(Struct):
     first: list[Step] = []
     cache_was_empty: bool | None = None
     quiet: bool = False
+    first_eager_us: list[float] = []  #: Its first steps.
     blocks: list[Block] = []
     steps_of_block: int = 0
     before_us: list[float] = []
@@ -179,11 +180,13 @@ class Course:
         found = self._found
         self.is_first_eager = form == "eager" and not any(block.form == "eager" for block in found.blocks)
         self._switch_to(form)
-        self.synchronizing = False
+        self.synchronizing = self.is_first_eager
         settled_us = 0.0
         for number in range(SETTLING_CALLS):
-            settled_us += (yield).us
+            step = yield
+            settled_us += step.us
             if self.is_first_eager:
+                found.first_eager_us.append(step.us)
                 found.no_eager = next(filter(None, self._ranks.all(self.against_eager)), None)
             # The very first eager step makes what later ones find.
             enough = settled_us >= SETTLING_US and number >= self.is_first_eager

@@ -15,9 +15,9 @@ from tracekit.model.run import CompileFacts, Component, FormName, FormResult, Ru
 from tracekit.model.timing import StoppingRule
 from tracekit.numbers import counted, duration
 from tracekit.programs.compiled import Compiled
-from tracekit.programs.course import QUIET_STEPS, Found, paired
+from tracekit.programs.course import Found, paired
 from tracekit.programs.session import Session
-from tracekit.programs.telling import STEP_WORDS
+from tracekit.programs.telling import STEP_WORDS, compiling_us
 from tracekit.shell import steering_variables
 
 #: So many callables are named.
@@ -88,14 +88,13 @@ def timings_of(found: Found) -> Timings:
 
 def _form(form: FormName, session: Session, timings: Timings, rule: StoppingRule) -> FormResult:
     found, compilation = session.found, None
-    first_us = tuple(step.us for step in found.first) if form == "compiled" else ()
+    first_us = tuple(found.first_eager_us) if form == "eager" else tuple(step.us for step in found.first)
     if form == "compiled" and session.events is not None:
-        events, quiet_us = session.events, median([step.us for step in found.first[-QUIET_STEPS:]])
-        compiling_us = sum(max(step.us - quiet_us, 0.0) for step in found.first if step.compilations)
+        events = session.events
         compilation = CompileFacts(
             graphs=events.since_start("graphs"),
             graph_breaks=events.since_start("graph_breaks"),
-            seconds=compiling_us / 1e6,
+            seconds=compiling_us(found.first) / 1e6,
             cache_hits=events.graphs_from_cache(),
             during_timing=0,
             diagnostics=session.log.diagnose({"warm-up": first_us}),
