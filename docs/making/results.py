@@ -67,7 +67,8 @@ ratio). Another process's speed-up on that host lies in the [next column](timing
 GPU busy and idle are changes per call of the process that was recorded. Compile time and break-even are of an empty
 cache, ResNet's on an H100 of a filled one. FLUX was power-capped. FLUX on H200s and Qwen's `generate` were timed
 [without room on Python's stack](timing.md#room-on-pythons-stack), with which compiled calls of others were at most 12 %
-shorter, BEiT's up to half.
+shorter, BEiT's up to half. `--nproc 2` is a job
+on two H200s of one host, which was slow and uneven then.
 
 """
 SWEEPS = """
@@ -101,7 +102,9 @@ def speedup(verdict: dict[str, Any]) -> str:
 
 
 def next_process(run: dict[str, Any]) -> str:
-    """Where another process's speed-up lies."""
+    """Where another process's speed-up lies; of jobs of several ranks that was not measured."""
+    if run["settings"].get("nproc"):
+        return "—"
     verdict, shares = run["verdict"], [run[form].get("idle_share") for form in ("eager", "compiled")]
     low, high = verdict["ci95"]
     apart = verdict.get("process_range")
@@ -128,7 +131,8 @@ def pays_after(told: dict[str, Any] | None) -> str:
 def row(run: dict[str, Any]) -> str:
     verdict, (a, b) = run["verdict"], (run["eager"], run["compiled"])
     # Of a run whose report alone was kept these are not known.
-    changes = [_signed(b[key] - a[key]) if key in a else "—" for key in ("busy_us", "unprofiled_idle_us")]
+    known = (key if None not in (a.get(key), b.get(key)) else None for key in ("busy_us", "unprofiled_idle_us"))
+    changes = [_signed(b[key] - a[key]) if key else "—" for key in known]
 
     even = next(iter(run["break_even"]), None)
     gpu = run["environment"]["gpu"].removeprefix("NVIDIA ").partition(" ")[0]
