@@ -103,7 +103,7 @@ def speedup(verdict: dict[str, Any]) -> str:
 
 def next_process(run: dict[str, Any]) -> str:
     """Where another process's speed-up lies; of jobs of several ranks that was not measured."""
-    if run["settings"].get("nproc"):
+    if (run.get("settings") or {}).get("nproc"):
         return "—"
     verdict, shares = run["verdict"], [run[form].get("idle_share") for form in ("eager", "compiled")]
     low, high = verdict["ci95"]
