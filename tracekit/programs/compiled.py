@@ -72,7 +72,7 @@ class Watch:
         compile_ = torch.compile
 
         @functools.wraps(compile_)
-        def compiling(model: Any = None, /, *args: Any, **options: Any) -> Any:
+        def compiling(model: Any = None, *args: Any, **options: Any) -> Any:
             made = compile_(model, *args, **options)
             # Without a model it makes a decorator, which comes here again.
             if model is None or options.get("disable") or os.getpid() != self._process:
@@ -133,12 +133,18 @@ class Watch:
         found.calls += 1
         self._entered(found, args, options)
         self._depths.inside = True
+        again = False
         try:
-            result = call(*args, **options)
-        except Exception as error:
-            if not self._again(found, error):
-                raise
-            result = call(*args, **options)
+            try:
+                result = call(*args, **options)
+            except Exception as error:
+                again = self._again(found, error)
+                if not again:
+                    raise
+            # Behind the error, whose traceback holds what the failed call has allocated.
+            if again:
+                torch.cuda.empty_cache()
+                result = call(*args, **options)
         finally:
             self._depths.inside = False
         self._left(found)

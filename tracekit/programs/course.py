@@ -158,6 +158,7 @@ class Course:
                 if found.no_eager and form == "eager":
                     break
                 found.blocks.append((yield from self._block(form)))
+                found.no_eager = next(filter(None, self._ranks.all(self.against_eager)), None)
             rounds += 1
             block_us = median(block.us for block in found.blocks) * found.steps_of_block if found.blocks else BLOCK_US
             if rounds % GROWING_ROUNDS == 0 and not self._varies and block_us < BLOCK_US:
@@ -205,7 +206,8 @@ class Course:
         usual_us = median(found.before_us)
         pause_us = max(INTERRUPTION * usual_us, usual_us + INTERRUPTION_US)
         left_out: LeftOut | None = None
-        if any(step.compilations for step in steps):
+        # A step that ran out of memory went on compiled.
+        if any(step.compilations for step in steps) or self.against_eager:
             left_out = "compiled"
         elif any(step.before_us > pause_us for step in steps):
             left_out = "interrupted"

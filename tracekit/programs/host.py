@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tracekit import store
-from tracekit.errors import TracekitError
 from tracekit.measure.plan import rank_here
 from tracekit.programs.hosting import run_program, say, show_error, when_imported
 from tracekit.programs.plan import ProgramPlan, parse_step
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 #: Of a machine with a GPU, and without.
 GPU_SECONDS, CPU_SECONDS = 30.0, 3.0
 TARGET_PERCENT = 1.0
+#: By number: a program may have put something else in place of sys.stderr.
+STDERR = 2
 #: Rounds before the target is asked.
 LEAST_ROUNDS = 10
 
@@ -44,7 +45,9 @@ class Host:
         self._session: Session | None = None
         self._draft: Path | None = None
         self._open = ExitStack()
-        self._is_finished = False
+        self._is_finished = self._said = False
+        #: Whether an error, a signal or an exit code ended the program.
+        self._ended_early = False
 
     def run(self) -> None:
         plan = self._plan
@@ -52,13 +55,28 @@ class Host:
         atexit.register(self._over)
         # Of torch 2.13 and later the profiler else writes a line for each start and end.
         os.environ.setdefault("KINETO_LOG_LEVEL", "99")
-        when_imported("torch", self._watch)
-        run_program(plan.program, plan.arguments, is_module=plan.is_module)
+        when_imported("torch", self._watch_or_say)
+        self._ended_early = True
+        try:
+            run_program(plan.program, plan.arguments, is_module=plan.is_module)
+        except SystemExit as end:
+            self._ended_early = bool(end.code)
+            raise
+        self._ended_early = False
 
     def say_whose_step(self) -> None:
         """The program has raised: if it was in a step that we made eager, that may be why."""
-        if self._session is not None and self._session.form == "eager":
+        session = self._session
+        if session is not None and (session.raised_in_eager or session.form == "eager"):
             say("it was raised in a step that tracekit made eager; --no-eager makes none")
+
+    def _watch_or_say(self) -> None:
+        """Whatever of ours fails, the program goes on."""
+        try:
+            self._watch()
+        except Exception as error:  # noqa: BLE001 - see above.
+            self._session, self._said = None, True
+            say(f"nothing is measured: {error}")
 
     def _watch(self) -> None:
         from tracekit.programs.session import Session
@@ -79,7 +97,7 @@ class Host:
             eager=plan.eager,
         )
         self._session.install()
-        if plan.eager and not self._rank:
+        if plan.eager and not self._rank and plan.budget_seconds != 0:
             say("some steps will run eager, to be compared: they are real steps (--no-eager makes none)")
 
     def _rule(self, device: str) -> StoppingRule:
@@ -117,26 +135,29 @@ class Host:
         session = self._session
         if self._is_finished or self._rank or session is None or self._draft is None or not session.found.quiet:
             return self._is_finished
-        if self._save():
+        if self._save() and session.found.recordings:
             store.finish(store.load(self._draft), self._draft)
             self._is_finished = True
         else:
             store.clear(self._draft)
+            self._draft = None
         self._open.close()
         return self._is_finished
 
     def _over(self) -> None:
-        if os.getpid() != self._process or self._rank:
-            return
         session = self._session
+        if os.getpid() != self._process:
+            return
+        if session is not None:
+            session.close()
+        if self._rank or self._said:
+            return
         try:
-            if session is not None:
-                session.close()
             is_whole = self._finish()
             self._open.close()
             self._tell(session, is_whole=is_whole)
-        except TracekitError as error:
-            say(str(error))
+        except Exception as error:  # noqa: BLE001 - the program's exit code is its own.
+            say(f"no report: {error}")
 
     def _tell(self, session: Session | None, *, is_whole: bool) -> None:
         if session is None:
@@ -144,7 +165,7 @@ class Host:
             return
         from tracekit.programs.telling import told
 
-        for line in told(session, is_whole=is_whole):
+        for line in told(session, self._plan.step, ended_early=self._ended_early):
             say(line)
         found = session.found
         if not is_whole or not found.recordings:
@@ -159,7 +180,7 @@ class Host:
         # In a process of its own, as it was before the program: reading traces takes memory and threads.
         subprocess.run(
             words,
-            stdout=sys.stderr.fileno(),
+            stdout=STDERR,
             cwd=self._folder,
             env={**self._environment, "PYTHONPATH": paths},
             check=False,

@@ -64,7 +64,9 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool) -> N
         _run_file(program)
 
 
-def _run_file(path: str) -> None:
+def _run_file(given: str) -> None:
+    # Python's own `__file__` is absolute, and sys.argv[0] as it was given.
+    path = str(Path(given).absolute())
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
     main = ModuleType("__main__")

@@ -73,15 +73,12 @@ def run_of(session: Session, name: str, command: str, started: datetime.datetime
 
 
 def timings_of(found: Found) -> Timings:
-    """The pairs of blocks as rounds of calls, a call being a step of the block; of the compiled variant alone its
-    blocks."""
+    """The pairs of blocks as rounds, of which a call is a step of the block; of the compiled variant alone its
+    blocks. Rounds are what has the same work, whenever it ran."""
     timings = Timings(stopped=found.stopped, seconds=found.seconds)
     pairs = paired(found.blocks)
-    # In the order that they ran.
-    blocks = [block for block in found.blocks if any(block in pair for pair in pairs)]
-    if not any(block.form == "eager" for block in found.blocks):
-        blocks = [block for block in found.blocks if block.left_out is None]
-    for block in blocks:
+    alone = [] if pairs else [block for block in found.blocks if block.form == "compiled" and not block.left_out]
+    for block in (*(block for pair in pairs for block in pair), *alone):
         timings.add(block.form, CallTime(block.us))
     return timings
 
@@ -140,6 +137,10 @@ def notes_of(session: Session) -> list[str]:
     if found.before_us:
         told.append(f"{duration(median(found.before_us))} of a step pass before its first compiled call.")
     told += [callable_words(each) for each in session.watch.found if each.calls and not each.by_library][:MOST_NAMED]
+    if found.device == "cpu":
+        told.append(
+            "Inductor's C++ kernels are not recorded of a program: their time counts as the compiled wrapper's."
+        )
     told += [why for why in (found.no_eager, found.no_recording) if why]
     by_library = [each for each in session.watch.found if each.by_library and each.calls]
     if by_library:

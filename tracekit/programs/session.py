@@ -69,6 +69,9 @@ class Session:
         self._shapes: tuple[tuple[int, ...], ...] = ()
         self._events_before = 0
         self._versions: list[int] = []
+        self._back_to_its_own: Callable[..., object] = lambda *error: None
+        #: Whether the program raised in a step that was made eager.
+        self.raised_in_eager = False
 
     def install(self) -> None:
         """From now on the program is watched; torch is there, and nothing of the program has run."""
@@ -108,6 +111,7 @@ class Session:
     def _begin(self) -> None:
         """The first call of what the program compiles: its first step has begun."""
         self._thread = threading.get_ident()
+        self.ranks.check()
         self.found.cache_was_empty = cache_is_empty()
         self.events = self._listening.enter_context(watch_compilation())
         self.log.targets = tuple(
@@ -149,9 +153,16 @@ class Session:
 
     def _begun(self) -> None:
         """A step that says when it begins: what was before is none of it."""
-        if not self._is_deaf and not self.watch.is_inside:
+        if self._is_deaf or self.watch.is_inside or self.events is None:
+            return
+        try:
             synchronize(self._device())
-            self._began_ns = time.perf_counter_ns()
+        except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
+            self._turn_off(cause(error))
+            return
+        if self.found.kind in ("span", "function"):
+            self._calls, self._shapes, self._events_before = [], (), self.events.compilations
+        self._began_ns = time.perf_counter_ns()
 
     def _ended(self, kind: Kind, who: object) -> None:
         # Of a step that is compiled as a whole nobody may switch anything inside: its call is the step.
@@ -171,11 +182,17 @@ class Session:
             self._call_of_log()
             self._began_ns = time.perf_counter_ns()
         except StopIteration:
-            self.found.done = True
+            self._come_to_its_end()
+        except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
+            self._turn_off(cause(error))
+
+    def _come_to_its_end(self) -> None:
+        self.found.done = True
+        try:
             self._listening.close()
             self._measured()
         except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
-            self._turn_off(cause(error))
+            self._say(f"what was measured could not be written: {cause(error)}")
 
     def _step(self) -> Step:
         assert self.events is not None and self._course is not None
@@ -190,9 +207,14 @@ class Session:
         return "cuda" if _has_cuda() else "cpu"
 
     def _switch(self, form: FormName) -> None:
-        if form != self.form:
-            torch.compiler.set_stance("force_eager" if form == "eager" else "default")
-            self.form = form
+        if form == self.form:
+            return
+        if form == "eager":
+            self._back_to_its_own = torch.compiler.set_stance("force_eager").__exit__
+        else:
+            # To the stance that the program had.
+            self._back_to_its_own(None, None, None)
+        self.form = form
 
     def _write(self, recording: ProgramRecording, form: FormName, kind: RecordingKind) -> None:
         """The first rank's into the run; of several ranks the full traces of each variant into a folder of theirs."""
@@ -209,11 +231,13 @@ class Session:
 
     def _again(self, found: Compiled, error: Exception) -> bool:
         """Whether to call once more what raised: out of memory in eager code, where nothing was changed yet."""
-        if self._is_deaf or self.form != "eager" or self._course is None or not is_out_of_memory(error):
+        if self._is_deaf or self.form != "eager" or self._course is None:
+            return False
+        self.raised_in_eager = True
+        if not is_out_of_memory(error):
             return False
         self._course.against_eager = f"out of memory in eager {found.name}"
         self._switch("compiled")
-        torch.cuda.empty_cache()
         return self._course.is_first_eager and bool(self._versions) and self._versions == _versions(found)
 
     def _turn_off(self, why: str) -> None:
@@ -222,6 +246,7 @@ class Session:
         if self._waiting is not None:
             self._waiting.close()
         self._switch("compiled")
+        self._listening.close()
         self._say(f"measuring ended: {why}")
 
 
@@ -232,9 +257,9 @@ def _has_cuda() -> bool:
 
 def _versions(found: Compiled) -> list[int]:
     """Of all tensors of a module how often each was changed, and where torch's random numbers stand. Nothing of a
-    function: what it changes nobody knows."""
-    if found.module is None:
+    function, and of tensors of inference, which nobody counts."""
+    tensors = [*found.module.parameters(), *found.module.buffers()] if found.module is not None else []
+    if not tensors or any(each.is_inference() for each in tensors):
         return []
-    tensors = [*found.module.parameters(), *found.module.buffers()]
     states = [torch.get_rng_state(), *([torch.cuda.get_rng_state()] if _has_cuda() else [])]
     return [*(each._version for each in tensors), *(hash(each.numpy().tobytes()) for each in states)]

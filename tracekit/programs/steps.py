@@ -4,6 +4,7 @@ says so."""
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -108,7 +109,8 @@ class Steps:
         *parents, name = path.split(".")
         for parent in parents:
             owner = getattr(owner, parent, None)
-        function = getattr(owner, name, None)
+        kept = inspect.getattr_static(owner, name, None) if owner is not None else None
+        function: Any = kept.__func__ if isinstance(kept, staticmethod | classmethod) else kept
         if not callable(function):
             raise TracekitError(
                 f"--step function:{self._asked.name}: the program has no such function; pass MODULE:NAME"
@@ -127,6 +129,5 @@ class Steps:
             self._ended("function", None)
             return result
 
-        kept = vars(owner).get(name)
-        setattr(owner, name, type(kept)(called) if isinstance(kept, staticmethod) else called)
+        setattr(owner, name, type(kept)(called) if isinstance(kept, staticmethod | classmethod) else called)
         self._is_wrapped = True

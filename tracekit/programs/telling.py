@@ -24,9 +24,12 @@ STEP_WORDS = {
 MOST_TOLD = 5
 
 
-def told(session: Session, *, is_whole: bool) -> list[str]:
-    """Lines: what compiling took of the first steps, what was found where there is no report, and what to do."""
+def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]:
+    """Lines: what compiling took of the first steps, what was found where there is no report, and what to do. `asked`
+    is what `--step` said."""
     found, compiled = session.found, session.watch.found
+    if ended_early and not found.first:
+        return ["the program ended before its first step: nothing was measured"]
     if not compiled:
         return ["the program compiles nothing: write model = torch.compile(model), or model.compile()"]
     names = ", ".join(f"{each.name} ({each.place})" for each in compiled[:MOST_TOLD])
@@ -40,6 +43,10 @@ def told(session: Session, *, is_whole: bool) -> list[str]:
         return [f"only libraries compile, not the program: {names}"]
     if not any(each.calls for each in compiled):
         return [*lines, f"what is compiled was never called: {names}"]
+    if found.off and not found.first:
+        return [*lines, f"nothing was measured: {found.off}"]
+    if not found.first and asked:
+        return [*lines, f"no step was seen: the program has nothing that --step {asked} names; compiled are {names}"]
     if not found.first:
         return [*lines, f"no step was seen; compiled are {names}: say what a step is by --step, or tracekit.step()"]
     kind = STEP_WORDS[found.kind] if found.kind else "not known"
@@ -51,11 +58,14 @@ def told(session: Session, *, is_whole: bool) -> list[str]:
         lines.append(f"measuring ended early: {found.off}")
     if found.no_eager:
         lines.append(f"no eager steps: {found.no_eager}")
-    if found.quiet and not found.recordings:
-        why = found.no_recording or ("the program ended before" if not found.done else "none was asked for")
-        lines.append(f"no recording, so no report: {why}")
-    elif not is_whole:
-        lines.append("too few steps to measure both variants")
+    if found.recordings:
+        return lines
+    if found.no_recording:
+        lines.append(f"no recording, so no report: {found.no_recording}")
+    elif not found.done:
+        lines.append(
+            "the program ended before both variants were timed and recorded, so no report: let it make more steps"
+        )
     return lines
 
 

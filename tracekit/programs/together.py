@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import functools
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import torch.distributed as dist
 
 from tracekit.errors import TracekitError
+from tracekit.measure.ranks import rank_of_job
 
 T = TypeVar("T")
 #: How long ranks wait for one that does not come to the same step.
@@ -33,10 +35,18 @@ class Together:
             begin(*args, **options)
             if self._group is None and dist.get_world_size() > 1:
                 self.rank, self.size = dist.get_rank(), dist.get_world_size()
-                self._group = dist.new_group(backend="gloo", timeout=PATIENCE)
+                with suppress(Exception):
+                    self._group = dist.new_group(backend="gloo", timeout=PATIENCE)
 
-        dist.init_process_group = begun
-        dist.distributed_c10d.init_process_group = begun
+        # `device_mesh` has a name of its own for it.
+        for module in (dist, dist.distributed_c10d, dist.device_mesh):
+            if getattr(module, "init_process_group", None) is begin:
+                setattr(module, "init_process_group", begun)  # noqa: B010 - of one of them mypy knows no such name.
+
+    def check(self) -> None:
+        """Raises TracekitError where there are other ranks that could not be asked before anything is switched."""
+        if self._group is None and rank_of_job()[1] > 1:
+            raise TracekitError("there are several ranks, and no process group of theirs was seen to begin")
 
     def all(self, value: T) -> list[T]:
         """What each rank says, in their order. Raises TracekitError where not all come here, to be said once."""
