@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from tests.ranks.jobs import make_digest, simulate
 
 from tracekit.errors import TracekitError
-from tracekit.ranks.clocks import align_clocks
 from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.fleets.clocks import align_clocks
 from tracekit.ranks.job_figures import Ranks
-from tracekit.ranks.joining import join_ranks
+from tracekit.ranks.telling import join_ranks
 
 
 def waiting_of(told: Ranks) -> list[float | None]:
@@ -148,9 +148,8 @@ def test_many_ranks_on_hosts_with_clocks_of_their_own_are_told_apart() -> None:
     ends = {
         (rank, at): at * 10**6 + rank // 4 * 7 * 10**6 + draw.randrange(5000) for rank in digests for at in range(9)
     }
-    clocks = align_clocks(
-        digests, [{rank: (ends[rank, at] - 50_000, ends[rank, at]) for rank in digests} for at in range(9)]
-    )
+    rows = [(at, rank, ends[rank, at] - 50_000, ends[rank, at]) for rank in digests for at in range(9)]
+    clocks = align_clocks(digests, pl.DataFrame(rows, schema=["collective", "rank", "start", "end"], orient="row"))
     assert (clocks.basis, clocks.hosts) == ("aligned", 16)
     assert clocks.uncertainty_ns is not None and clocks.uncertainty_ns < 10_000
 

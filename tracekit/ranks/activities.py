@@ -2,6 +2,8 @@
 
 import polars as pl
 
+from tracekit import interval
+from tracekit.interval import Intervals
 from tracekit.ranks.digests import RankDigest
 
 #: The kind of what was launched outside of the window and runs in it, and the family of it that communicates: nobody
@@ -14,6 +16,7 @@ def computing(digest: RankDigest) -> pl.DataFrame:
     return digest.activities.filter(~pl.col("family").is_in(("communication", OUTSIDE_COMMUNICATION)))
 
 
-def communicating_outside(digest: RankDigest) -> pl.DataFrame:
-    """Communication that is none of the digest's collectives."""
-    return digest.activities.filter(pl.col("family") == OUTSIDE_COMMUNICATION)
+def compute_of(digest: RankDigest) -> Intervals:
+    """When the rank's GPU did anything but communicate."""
+    own = computing(digest)
+    return interval.union(own["start_ns"].to_numpy(), own["end_ns"].to_numpy())

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.digests import RankSummary
 
 Ranks = tuple[int, ...]
 
@@ -23,16 +23,17 @@ class Meeting(Struct, frozen=True):
     group: Ranks
 
 
-def find_stages(digests: dict[int, RankDigest]) -> tuple[Ranks, ...]:
+def find_stages(summaries: Mapping[int, RankSummary]) -> tuple[Ranks, ...]:
     """The recorded ranks of each stage; none where the job is no pipeline."""
-    meetings: dict[int, list[Meeting]] = {}
-    for rank, digest in digests.items():
-        rows = digest.collectives.select("exchange", "targets", "sources", "group", "ranks").unique().iter_rows()
-        meetings[rank] = [
-            Meeting(exchange, tuple(targets), tuple(sources), tuple(ranks) or digest.groups.get(group or "", ()))
-            for exchange, targets, sources, group, ranks in rows
-        ]
-    return stages_of(meetings)
+    return stages_of(
+        {
+            rank: [
+                Meeting(one.exchange, one.targets, one.sources, one.ranks or each.groups.get(one.group or "", ()))
+                for one in each.talk
+            ]
+            for rank, each in summaries.items()
+        }
+    )
 
 
 def stages_of(meetings: Mapping[int, Sequence[Meeting]]) -> tuple[Ranks, ...]:

@@ -1,104 +1,273 @@
-"""How do the clocks of a fleet's hosts run beside each other? By the ends of collectives, as `ranks.clocks`; few hosts
-share a collective with all others, so offsets are passed on from host to host."""
+"""How do the clocks of several recordings run beside each other?
 
-from collections import defaultdict
+The ranks of one host share a clock, and the ends of a collective agree within tens of microseconds; over a slow network
+they scatter by as much as milliseconds, but around none, and each collective is under way on all ranks at one moment.
+The clocks of several hosts differ by an offset and drift apart; both are found from the ends of collectives, which
+every rank sees at about the same moment. Send and receive, which are no barrier, do not count.
+"""
+
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from tracekit.interval import Floats
-from tracekit.ranks.clocks import (
-    FAR,
-    LEAST_FOR_DRIFT,
-    LEAST_FOR_OFFSET,
-    LEAST_TOLERANCE_NS,
-    MOST_DRIFT,
-    ONE_CLOCK_NS,
-    slope,
-)
-from tracekit.ranks.job_figures import ClockBasis
+from tracekit.interval import Floats, Ints
+from tracekit.ranks.digests import RankRecording
+from tracekit.ranks.job_figures import Clock, ClockBasis
 
-#: How often hosts are moved onto the middle of all, and by how many of a host's collectives at most.
-TURNS, MOST_ENDS = 3, 80
+#: Ends that lie closer together are on one clock: 13 us for a ring of NCCL's LL protocol, 7 us between V100s.
+ONE_CLOCK_NS = 60_000
+#: With fewer common collectives a drift cannot be told from chance.
+LEAST_FOR_DRIFT = 8
+#: One collective fits any offset, and so do two where some other was taken for one of them.
+LEAST_FOR_OFFSET = 4
+#: Ends of one collective on two hosts, once their clocks are aligned.
+ON_A_LINE_NS = 30_000
 #: Ends over a network lie further apart than on one host.
 OVER_A_NETWORK = 4
+#: Clocks of hosts drift by some tens of parts in a million; what is more is no drift.
+MOST_DRIFT = 500e-6
+#: So many times the usual distance of ends no two ends of one collective are apart.
+FAR = 10
+LEAST_TOLERANCE_NS = 50_000
+#: The median of normal deviates scatters by so many times their median absolute deviation, by the root of their number
+#: (Kenney and Keeping, Mathematics of Statistics 2, 1951: 1.2533 standard deviations of 1.4826 of these); thrice that.
+SCATTER = 3 * 1.2533 * 1.4826
+#: Ends that scatter by more than this share of the time in which all ranks were in the collective tell nothing; where
+#: one rank's are later than another's each time, by more than the second.
+MOST_SCATTER, MOST_APART = 1.0, 0.5
 
 
-class FleetClocks(Struct, frozen=True):
-    """`moved_ns` is what is added to each part's times."""
+class Offset(Struct, frozen=True):
+    """A rank's clock against the common one: common = own + offset + drift * (own - since)."""
 
-    moved_ns: Floats
+    offset_ns: float = 0.0
+    drift: float = 0.0
+    since_ns: int = 0
+
+
+class Clocks(Struct, frozen=True):
+    """The clocks of all ranks. `base_ns` keeps numbers small: common times count from it."""
+
+    base_ns: int
+    origins: dict[int, int]
+    offsets: dict[int, Offset]
     basis: ClockBasis
     uncertainty_ns: float | None
     hosts: int
-    tolerance_ns: float
+    #: Between ends of one collective no more is possible.
+    tolerance_ns: float = field(default=float("inf"))
+    #: Whether each collective that names join was under way on all its ranks at one moment.
+    at_once: bool = False
+    #: Where they are not known: ranks whose ends fit no line through the others'.
+    unaligned: tuple[int, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        return self.basis != "bound"
+
+    def common(self, rank: int, own_ns: Ints) -> Ints:
+        """Times of a rank's own recording on the common clock."""
+        since = own_ns + (self.origins[rank] - self.base_ns)
+        own = self.offsets.get(rank, Offset())
+        if not own.offset_ns and not own.drift:
+            return since
+        moved: Ints = since + np.rint(own.offset_ns + own.drift * (since - own.since_ns)).astype(np.int64)
+        return moved
+
+    def common_of(self, ranks: Ints, since: Ints) -> Ints:
+        """The same of times of several ranks, as `one_clock` gives them."""
+        if not self.offsets or not len(ranks):
+            return since
+        table = np.zeros((int(ranks.max()) + 1, 3))
+        for rank, each in self.offsets.items():
+            if rank < len(table):
+                table[rank] = each.offset_ns, each.drift, each.since_ns
+        offset, drift, begin = table[ranks].T
+        moved: Ints = since + np.rint(offset + drift * (since - begin)).astype(np.int64)
+        return moved
+
+    def told(self) -> Clock:
+        return Clock(self.basis, None if self.uncertainty_ns is None else self.uncertainty_ns / 1e3)
 
 
-def align_hosts(every: pl.DataFrame, barriers: pl.DataFrame) -> FleetClocks:
-    """`every` and `barriers` are those of `Parts`."""
-    hosts = int(every["host"].n_unique())
-    ends = barriers.join(every.select("part", "host", "end"), on="part", maintain_order="left")
-    table = ends.group_by("collective", "host").agg(pl.col("end").median())
-    shared = table.filter(pl.col("host").n_unique().over("collective") > 1).sort("collective", "host")
-    # A host whose ranks recorded no collective has a number too.
-    numbered = int(every["host"].max() or 0) + 1  # type: ignore[arg-type]
-    offsets, drifts = np.zeros(numbered), np.zeros(numbered)
-    since = float(shared["end"].min() or 0.0)  # type: ignore[arg-type]
-    if shared.height:
-        offsets = _passed_on(shared, numbered)
-        _polish(shared, offsets, drifts, since)
-    of_part = every["host"].to_numpy()
-    moved = offsets[of_part] + drifts[of_part] * (every["start"].to_numpy() - since)
-    over = ends["end"].to_numpy() + moved[ends["part"].to_numpy()]
-    apart = (
-        ends.select("collective", over=pl.Series(over))
-        .group_by("collective")
-        .agg((pl.col("over").max() - pl.col("over").min()).alias("apart"))
+def one_clock(recordings: Mapping[int, RankRecording]) -> Clocks:
+    """As if all recordings had been made by one clock."""
+    origins = {rank: each.origin_ns for rank, each in recordings.items()}
+    return Clocks(min(origins.values()), origins, {}, "one_host", None, 1)
+
+
+def align_clocks(recordings: Mapping[int, RankRecording], joined: pl.DataFrame) -> Clocks:
+    """`joined` are the parts of collectives that names alone have joined: `collective`, `rank`, `start` and `end`, as
+    `one_clock` gives them.
+
+    Ranks that name one host, or whose ends agree with each other, share a clock. Of the others each is moved onto the
+    clock of the largest such host by a line through the differences of ends, or of one that was moved before it: few
+    hosts share a collective with all others. Where no such line fits the clocks stay unknown.
+    """
+    plain = one_clock(recordings)
+    known = joined.filter(pl.len().over("collective") > 1).sort("collective", "rank")
+    if not known.height:
+        return replace(plain, basis="bound") if len(recordings) > 1 else plain
+    span = known.group_by("collective").agg(
+        common=pl.col("end").min() - pl.col("start").max(), apart=pl.col("end").max() - pl.col("end").min()
     )
-    usual = float(apart["apart"].median() or 0.0) if apart.height else None  # type: ignore[arg-type]
-    known = usual is not None and usual <= ONE_CLOCK_NS * (OVER_A_NETWORK if hosts > 1 else 1)
-    basis: ClockBasis = "bound" if not known else "one_host" if hosts == 1 else "aligned"
-    return FleetClocks(moved, basis, usual, hosts, max(FAR * (usual or 0.0), LEAST_TOLERANCE_NS))
+    common, apart = (float(np.median(span[name].to_numpy())) for name in ("common", "apart"))
+    unmoved: Clocks | None = None
+    if span["common"].min() > 0 and apart <= MOST_SCATTER * common:  # type: ignore[operator]
+        unmoved = replace(plain, uncertainty_ns=apart, tolerance_ns=_tolerance_ns(apart), at_once=True)
+        if _level(known):
+            return unmoved
+        unmoved = unmoved if apart <= MOST_APART * common else None
+    # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
+    hosts = _hosts(recordings, known)
+    offsets, unaligned = _offsets(hosts, known)
+    moved = replace(plain, offsets=offsets, basis="aligned", hosts=len(hosts))
+    ends = pl.Series(moved.common_of(known["rank"].to_numpy(), known["end"].to_numpy()))
+    spreads = known.select("collective", end=ends).group_by("collective").agg(pl.col("end").max() - pl.col("end").min())
+    usual = float(np.median(spreads["end"].to_numpy()))
+    # Ends of one collective that lie apart by more than all others do are of two.
+    if unaligned or usual > ONE_CLOCK_NS * (1 if len(hosts) == 1 else OVER_A_NETWORK):
+        # In a ring over a slow network some ranks end before others each time: as uncertain as that is their clock.
+        bound = replace(plain, basis="bound", hosts=len(hosts), unaligned=tuple(unaligned))
+        return unmoved or bound
+    return replace(
+        moved,
+        basis="one_host" if len(hosts) == 1 else "aligned",
+        uncertainty_ns=usual,
+        tolerance_ns=_tolerance_ns(usual),
+        at_once=len(hosts) == 1 and unmoved is not None,
+    )
 
 
-def _passed_on(shared: pl.DataFrame, hosts: int) -> Floats:
-    """Offsets along a tree of hosts that share collectives, from the one with most."""
-    first = shared.with_columns(
-        other=pl.col("host").first().over("collective"), other_end=pl.col("end").first().over("collective")
-    ).filter(pl.col("host") != pl.col("other"))
-    edges = first.group_by("host", "other").agg((pl.col("other_end") - pl.col("end")).median().alias("ns"), pl.len())
-    enough = edges.filter(pl.col("len") >= LEAST_FOR_OFFSET).sort("host", "other")
-    near: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    for host, other, ns in enough.select("host", "other", "ns").iter_rows():
-        near[other].append((host, ns))
-        near[host].append((other, -ns))
-    offsets, seen = np.zeros(hosts), set[int]()
-    for root in sorted(near, key=lambda host: (-len(near[host]), host)):
-        open_ = [] if root in seen else [root]
-        seen.add(root)
-        for host in open_:
-            for other, ns in near[host]:
-                if other not in seen:
-                    seen.add(other)
-                    offsets[other] = offsets[host] + ns
-                    open_.append(other)
-    return offsets
+def _tolerance_ns(usual: float) -> float:
+    """How far apart two ends of one collective may be, of which most are apart by this."""
+    return max(FAR * usual, LEAST_TOLERANCE_NS)
 
 
-def _polish(shared: pl.DataFrame, offsets: Floats, drifts: Floats, since: float) -> None:
-    """Moves each host by a line onto the middle of all that share its collectives, a few times."""
-    host, ends = shared["host"].to_numpy(), shared["end"].to_numpy()
-    rows = {int(each): np.flatnonzero(host == each) for each in np.unique(host)}
-    some = {each: own[np.linspace(0, len(own) - 1, min(len(own), MOST_ENDS)).astype(int)] for each, own in rows.items()}
-    for _ in range(TURNS):
-        now = ends + offsets[host] + drifts[host] * (ends - since)
-        middle = shared.select("collective", now=pl.Series(now)).select(pl.col("now").median().over("collective"))
-        rest = middle["now"].to_numpy() - now
-        for each, own in rows.items():
-            drift = 0.0
-            if len(own) >= LEAST_FOR_DRIFT:
-                drift = slope(ends[some[each]] - since, rest[some[each]])
-                drift = drift if abs(drift) <= MOST_DRIFT else 0.0
-            drifts[each] += drift
-            offsets[each] += float(np.median(rest[own] - drift * (ends[own] - since)))
+def _level(known: pl.DataFrame) -> bool:
+    """Whether each rank's ends scatter around the others' without an offset or a drift: with as little as their number
+    and their scatter let one see."""
+    for apart in _from_others(known):
+        if len(apart) < LEAST_FOR_OFFSET:
+            return False
+        scatter = float(np.median(np.abs(apart - np.median(apart))))
+        for some in (apart, apart[: len(apart) // 2], apart[len(apart) // 2 :]):
+            if abs(float(np.median(some))) > max(ONE_CLOCK_NS, SCATTER * scatter / len(some) ** 0.5):
+                return False
+    return True
+
+
+def _from_others(known: pl.DataFrame) -> list[Floats]:
+    """Of each rank, in the order of its collectives' ends: how much earlier the median of the others' was."""
+    ordered = known.sort("collective", "end")
+    end = ordered["end"].to_numpy()
+    counts = ordered.group_by("collective", maintain_order=True).len()["len"].to_numpy()
+    first, count = (np.repeat(each, counts) for each in (np.cumsum(counts) - counts, counts))
+    place = np.arange(len(end)) - first
+    # The middle ones of all but one, whose place is taken by the next.
+    low, high = (end[first + middle + (middle >= place)] for middle in (count // 2 - 1, (count - 1) // 2))
+    apart = ordered.select("rank", "end", apart=pl.Series((low + high) / 2 - end)).sort("rank", "end")
+    return [each["apart"].to_numpy() for each in apart.partition_by("rank")]
+
+
+def _hosts(recordings: Mapping[int, RankRecording], known: pl.DataFrame) -> list[tuple[int, ...]]:
+    """Ranks by clock: those that name one host, and those that name none and whose ends agree with a host's, the median
+    of their differences being small. A rank is held against the means of a host's ends, which are kept as it grows: the
+    time taken grows with the ranks, not with their square."""
+    hosts: list[list[int]] = []
+    named: dict[str, int] = {}
+    sums: list[Floats] = []
+    number = known["collective"].rank("dense").to_numpy().astype(np.int64) - 1
+    ranks, ends = known["rank"].to_numpy(), known["end"].to_numpy()
+    order = np.argsort(ranks, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(ranks[order])) + 1):
+        rank = int(ranks[rows[0]])
+        name = recordings[rank].host_name
+        at = named.get(name, len(hosts)) if name is not None else len(hosts)
+        if name is None:
+            at = next((at for at, some in enumerate(sums) if _agree(_differences(some, number[rows], ends[rows]))), at)
+        if at == len(hosts):
+            hosts.append([])
+            sums.append(np.zeros((number.max() + 1, 2)))
+        if name is not None:
+            named[name] = at
+        hosts[at].append(rank)
+        sums[at][number[rows]] += np.stack((ends[rows], np.ones(len(rows))), axis=1)
+    return [tuple(host) for host in hosts]
+
+
+def _differences(sums: Floats, number: Ints, ends: Ints) -> Floats:
+    """Of each collective of a rank and a host: when the rank's part ended, and how much earlier the host's did."""
+    there = sums[number]
+    both = there[:, 1] > 0
+    return np.stack((ends[both], there[both, 0] / there[both, 1] - ends[both]), axis=1)
+
+
+def _offsets(hosts: list[tuple[int, ...]], known: pl.DataFrame) -> tuple[dict[int, Offset], list[int]]:
+    """Of the ranks of all hosts but the largest, and the ranks that share collectives with others and fit no line."""
+    largest = max(hosts, key=lambda host: (len(host), -host[0]))
+    of_rank = {rank: at for at, host in enumerate(hosts) for rank in host}
+    rows = known.with_columns(host=pl.col("rank").replace_strict(of_rank, return_dtype=pl.Int64))
+    rows = rows.filter(pl.col("host").n_unique().over("collective") > 1)
+    of_host = {host: table for (host,), table in rows.partition_by("host", as_dict=True).items()}
+    offsets: dict[int, Offset] = {}
+    middles = _middles(of_host.pop(hosts.index(largest), rows.clear()))
+    while True:
+        found = {host: each for host, table in of_host.items() if (each := _offset(table, middles)) is not None}
+        for host, each in found.items():
+            table = of_host.pop(host)
+            offsets |= dict.fromkeys(hosts[host], each)
+            moved = table["end"] + each.offset_ns + each.drift * (table["end"] - each.since_ns)
+            there = _middles(table.with_columns(end=moved))
+            middles = pl.concat([middles, there.join(middles, on="collective", how="anti")])
+        if not found:
+            # Ranks that share no collective with others need no common clock with them.
+            return offsets, [rank for host in of_host for rank in hosts[host]]
+
+
+def _middles(table: pl.DataFrame) -> pl.DataFrame:
+    """When a host's parts of each collective ended."""
+    return table.group_by("collective", maintain_order=True).agg(middle=pl.col("end").cast(pl.Float64).median())
+
+
+def _agree(apart: Floats) -> bool:
+    """Whether differences are small, and do not grow over the recording: clocks that drift cross once."""
+    if not len(apart) or abs(float(np.median(apart[:, 1]))) > ONE_CLOCK_NS:
+        return False
+    half = len(apart) // 2
+    if half < LEAST_FOR_DRIFT:
+        return True
+    ordered = apart[np.argsort(apart[:, 0])]
+    return abs(float(np.median(ordered[:half, 1]) - np.median(ordered[half:, 1]))) <= ONE_CLOCK_NS
+
+
+def _offset(host: pl.DataFrame, middles: pl.DataFrame) -> Offset | None:
+    """The line that moves the host's times onto those of the hosts with these middles; None where they share too few
+    collectives, or these do not lie on a line: then they are not the same."""
+    both = host.join(middles, on="collective", maintain_order="left")
+    if both["collective"].n_unique() < LEAST_FOR_OFFSET:
+        return None
+    ends = both["end"].to_numpy()
+    since = int(ends.min())
+    moments, differences = ends - since, both["middle"].to_numpy() - ends
+    drift = 0.0
+    if len(moments) >= LEAST_FOR_DRIFT and np.ptp(moments) > 0:
+        drift = slope(moments, differences)
+        drift = drift if abs(drift) <= MOST_DRIFT else 0.0
+    rest = differences - drift * moments
+    offset = float(np.median(rest))
+    return Offset(offset, drift, since) if float(np.median(np.abs(rest - offset))) <= ON_A_LINE_NS else None
+
+
+def slope(moments: Floats, values: Floats) -> float:
+    """Theil-Sen's slope, of at most some hundreds of points: one wrong pair does not move it (Sen, JASA 63, 1968)."""
+    order = np.argsort(moments)
+    some = order[np.linspace(0, len(order) - 1, min(len(order), 400)).astype(np.int64)]
+    x, y = moments[some], values[some]
+    first, second = np.triu_indices(len(x), 1)
+    apart = x[second] - x[first]
+    far = apart > 0
+    return float(np.median((y[second] - y[first])[far] / apart[far])) if far.any() else 0.0

@@ -1,6 +1,6 @@
 """What do stragglers cost, whom, and why?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -10,7 +10,7 @@ from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.stragglers import known_median
 from tracekit.ranks.fleets.waits import FleetWaits
-from tracekit.ranks.job_figures import CauseShare, LateRank, Straggler, WaitedFor
+from tracekit.ranks.job_figures import CauseShare, Straggler, WaitedFor
 
 
 def sum_waits(waits: FleetWaits) -> tuple[WaitedFor, ...]:
@@ -20,15 +20,7 @@ def sum_waits(waits: FleetWaits) -> tuple[WaitedFor, ...]:
     return tuple(WaitedFor(*row) for row in sums.iter_rows())
 
 
-def sum_by_late(waited: Sequence[WaitedFor]) -> dict[int, float]:
-    """How long all others waited for each rank."""
-    found: dict[int, float] = {}
-    for each in waited:
-        found[each.late] = found.get(each.late, 0.0) + each.us
-    return found
-
-
-def explain_straggler(each: Straggler, steps: Steps, late_us: Mapping[int, float]) -> Straggler:
+def explain_straggler(each: Straggler, steps: Steps, waited: Sequence[WaitedFor]) -> Straggler:
     """With what it lost, and why: what it has more of than its peers."""
     if each.kind == "link":
         return each
@@ -46,23 +38,5 @@ def explain_straggler(each: Straggler, steps: Steps, late_us: Mapping[int, float
     made = sorted(((cause, us) for cause, us in causes.items() if us > 0), key=lambda one: -one[1])
     whole = sum(us for _, us in made) or 1.0
     shares = tuple(CauseShare(cause, lost_us * us / whole) for cause, us in made)
-    waited_us = sum(late_us.get(rank, 0.0) for rank in each.ranks)
+    waited_us = sum(one.us for one in waited if one.late in each.ranks)
     return replace(each, lost_us=lost_us, causes=shares, waited_us=waited_us)
-
-
-def late_rank_of(each: Straggler, late_us: Mapping[int, float], waited: Sequence[WaitedFor]) -> LateRank:
-    """Of the straggler's ranks the one that others waited for longest."""
-    rank = max(each.ranks, key=lambda one: late_us.get(one, 0.0))
-    us = late_us.get(rank, 0.0)
-    whole = sum(share.us for share in each.causes) or 1.0
-    most = max((one for one in waited if one.late == rank), key=lambda one: one.us, default=None)
-    return LateRank(
-        rank,
-        us,
-        tuple(CauseShare(share.cause, us * share.us / whole) for share in each.causes),
-        (),
-        most_waited_us=most.us if most else 0.0,
-        waiter=most.rank if most else None,
-        behind_us=each.lost_us,
-        times_behind=each.steps_slower,
-    )

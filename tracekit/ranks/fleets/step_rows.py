@@ -25,6 +25,10 @@ def spread_by_step(steps: Steps) -> tuple[StepSpread, ...]:
     return tuple(found)
 
 
+def _name(ranks: list[int]) -> str:
+    return f"ranks {ranks[0]} to {ranks[-1]}" if len(ranks) > 1 else f"rank {ranks[0]}"
+
+
 def list_step_rows(steps: Steps, stragglers: Sequence[Straggler]) -> tuple[StepRow, ...]:
     """Each straggler by itself, all other ranks in bins of neighbours."""
     chosen = [each for each in stragglers if each.kind != "link"][:MOST_STRAGGLERS]
@@ -32,7 +36,7 @@ def list_step_rows(steps: Steps, stragglers: Sequence[Straggler]) -> tuple[StepR
     rows = [(each.name or f"rank {each.ranks[0]}", each.ranks) for each in chosen]
     others = [int(rank) for rank in steps.ranks if int(rank) not in taken]
     bins = np.array_split(np.array(others, dtype=np.int64), min(MOST_BINS, len(others)) or 1)
-    rows += [(f"ranks {some[0]} to {some[-1]}", tuple(map(int, some))) for some in bins if len(some)]
+    rows += [(_name(some.tolist()), tuple(some.tolist())) for some in bins if len(some)]
     found, shares = [], steps.shares
     for name, ranks in rows:
         own = shares[np.isin(steps.ranks, ranks)]

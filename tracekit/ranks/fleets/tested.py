@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.interval import Floats
-from tracekit.ranks.collectives import BUS_FACTORS, VARYING
 from tracekit.ranks.digests import RankSummary, Talk
+from tracekit.ranks.fleets.collectives import BUS_FACTORS, VARYING
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.stragglers import (
     FALSE_ALARMS,
@@ -65,7 +65,7 @@ def find_stragglers(
     families = [_Family(units, shares, excess_of(shares, steps.peers), LEAST_EXCESS)]
     families += _hosts(summaries, shares)
     if aligned:
-        families += _links(waits, talk)
+        families += _links(summaries, waits, talk)
     chances = [float(each) for family in families for each in family.excess.chance]
     tested = sum(each < 1 for each in chances)
     if not tested:
@@ -119,7 +119,7 @@ def _hosts(summaries: dict[int, RankSummary], shares: Floats) -> list[_Family]:
     return [_Family(units, medians, excess_of(medians, np.zeros(len(some), dtype=np.int64)), LEAST_EXCESS)]
 
 
-def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
+def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
     """Process groups, and pairs of ranks, by the time their transfers take once all have come: nobody is late there.
     All-to-alls, which may be of other bytes each time, by the time for as many as is usual."""
     large = [at for at, each in enumerate(talk) if (each.bytes or 0) >= LEAST_BYTES]
@@ -128,7 +128,10 @@ def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
         known.setdefault(replace(each, bytes=None, signature="") if each.collective == VARYING else each, at)
         for at, each in enumerate(talk)
     ]
-    rows = waits.joined("rank", "host", "end", "talk").filter(pl.col("talk").is_in(large))
+    hosts: dict[str, int] = {}
+    of_rank = {rank: hosts.setdefault(each.host_name or f"rank {rank}", len(hosts)) for rank, each in summaries.items()}
+    host = pl.col("rank").replace_strict(of_rank, return_dtype=pl.Int64)
+    rows = waits.joined("rank", "end", "talk", host=host).filter(pl.col("talk").is_in(large))
     widths = pl.Series([each.bytes for each in talk], dtype=pl.Int64).gather(rows["talk"])
     talks = pl.Series(numbers, dtype=pl.Int64).gather(rows["talk"])
     single = (

@@ -1,109 +1,264 @@
-"""Who waited for whom in a fleet, and how long? As `ranks.waiting`, in columns."""
+"""Which parts are sure to be one collective, and who waited for whom in it, and how long?
+
+A rank waits from its kernel's start to the start of the last that it takes something from, at most for as long as the
+kernel runs; the rest is transfer. For those that it only gives something to, it waited if it was still there when they
+came: what is small is sent without them.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 from msgspec import Struct
 
 from tracekit.interval import Ints
-from tracekit.ranks.fleets.clocks import FleetClocks
-from tracekit.ranks.fleets.parts import WHY, Parts
+from tracekit.ranks.digests import RankRecording
+from tracekit.ranks.fleets.clocks import Clocks
+from tracekit.ranks.fleets.ends import APART_SHARE, Loose, Times, grow_by_ends, meet_by_ends
+from tracekit.ranks.fleets.parts import MEMBERS, Groups, Parts
 
 
 class FleetWaits(Struct, frozen=True):
-    """`parts` is `Parts.every` with `start` and `end` on the common clock, `waiting` (-1: unknown) and `late`, the rank
-    waited for (-1: none); `members` has each joined part's `collective`, with `first` and `last` (starts) and
-    `last_rank`; `left` is `Parts.left` with what was joined and cannot be one."""
+    """`parts` is `Parts.every` with `start` and `end` on the common clock, `collective` (-1: joined to none), `waiting`
+    (-1: unknown) and `late`, the rank waited for (-1: none). `members` has the same of each joined part, in the order
+    of collectives and ranks. `collectives` has a row for each, in the order in which they began: `how` and in which
+    `group` (a place in `groups`) it was joined, its `first` and `last` start, `last_rank` (that came last, or was
+    waited for longest), and `spread`. `left` has the other parts and `why`."""
 
     parts: pl.DataFrame
     members: pl.DataFrame
+    collectives: pl.DataFrame
+    groups: tuple[tuple[int, ...], ...]
     left: pl.DataFrame
 
-    def joined(self, *columns: str | pl.Expr, **named: pl.Expr) -> pl.DataFrame:
-        """`members` beside columns of their parts."""
-        return self.members.hstack(self.parts.select(*columns, **named)[self.members["part"]])
+    def joined(self, *columns: str, **named: pl.Expr | pl.Series) -> pl.DataFrame:
+        """`members` beside columns of their parts, and of their collectives."""
+        of_part = self.parts.select(*columns, **named)[self.members["part"]]
+        return self.members.hstack(of_part).join(self.collectives, on="collective", maintain_order="left")
 
 
-def measure_fleet(parts: Parts, clocks: FleetClocks) -> FleetWaits:
-    moved = pl.Series(np.rint(clocks.moved_ns).astype(np.int64))
-    every = parts.every.with_columns(start=pl.col("start") + moved, end=pl.col("end") + moved)
-    both = [_barriers(parts, every, clocks), _pairs(parts.pairs, every, clocks)]
-    members = pl.concat([each.filter(pl.col("why").is_null()).drop("why") for each in both])
-    wrong = pl.concat([each.filter(pl.col("why").is_not_null()).select("part", "why") for each in both])
-    waiting = np.full(every.height, -1, dtype=np.int64)
-    late = waiting.copy()
-    # A kernel that exchanges with several ranks waits for the one that comes last: those are written last.
-    ordered = members.sort("waiting").select("part", "waiting", "late").to_numpy()
-    waiting[ordered[:, 0]], late[ordered[:, 0]] = ordered[:, 1], ordered[:, 2]
-    whole = every.with_columns(waiting=pl.Series(waiting), late=pl.Series(late))
-    lost = wrong.unique("part").filter(pl.Series(waiting).gather(wrong.unique("part")["part"]) < 0)
-    return FleetWaits(whole, members, pl.concat([parts.left, lost.cast({"why": WHY})]))
+class Settled(Struct, frozen=True):
+    """Of `Parts` what clocks do not contradict, and what ends join."""
+
+    parts: pl.DataFrame
+    members: pl.DataFrame
+    about: pl.DataFrame
+    flows: pl.DataFrame
+    groups: tuple[tuple[int, ...], ...]
+    left: pl.DataFrame
 
 
-def _barriers(parts: Parts, every: pl.DataFrame, clocks: FleetClocks) -> pl.DataFrame:
-    part = parts.barriers["part"].to_numpy()
-    collective = parts.barriers["collective"].to_numpy()
-    rank, start, end, talk = (every[name].to_numpy()[part] for name in ("rank", "start", "end", "talk"))
-    order = np.lexsort((rank, start, collective))
-    collective, part, rank, start, end, talk = (each[order] for each in (collective, part, rank, start, end, talk))
-    begin = np.flatnonzero(np.append(True, collective[1:] != collective[:-1])) if len(order) else order
-    counts = np.diff(np.append(begin, len(order)))
-    last = begin + counts - 1
-    lasting = end - start
-
-    def each_one(values: Ints) -> Ints:
-        return np.repeat(values, counts)
-
-    shortest, soonest = (np.minimum.reduceat(some, begin) if len(order) else some for some in (lasting, end))
-    first_start, last_start, last_rank = each_one(start[begin]), each_one(start[last]), each_one(rank[last])
-    if clocks.basis == "bound":
-        waiting, late, wrong = lasting - each_one(shortest), np.full(len(order), -1), np.zeros(len(order), dtype=bool)
-        last_rank = late
-    else:
-        exchange = np.array([each.exchange for each in parts.talk])[talk] if len(order) else np.array([], dtype=str)
-        root = np.array([-1 if each.root is None else each.root for each in parts.talk], dtype=np.int64)[talk]
-        # All wait for a broadcast's root, and a reduce's root for all.
-        is_root = rank == root
-        rooted = np.full(len(counts), np.iinfo(np.int64).min)
-        number = each_one(np.arange(len(counts)))
-        rooted[number[is_root]] = start[is_root]
-        whom = np.where(exchange == "from_root", each_one(rooted), last_start)
-        waiting = np.clip(whom - start, 0, lasting)
-        waiting[(exchange == "to_root") & ~is_root] = 0
-        late = np.where(waiting > 0, np.where(exchange == "from_root", root, last_rank), -1)
-        wrong = (exchange == "all") & (last_start - each_one(soonest) > clocks.tolerance_ns)
-    columns = {"collective": collective, "part": part, "first": first_start, "last": last_start}
-    columns |= {"last_rank": last_rank, "waiting": waiting, "late": late}
-    found = pl.DataFrame({name: values.astype(np.int64) for name, values in columns.items()})
-    return found.with_columns(why=pl.when(pl.Series(wrong)).then(pl.lit("not_at_once")))
-
-
-def _pairs(joined: pl.DataFrame, every: pl.DataFrame, clocks: FleetClocks) -> pl.DataFrame:
-    """A receiver waits for its sender; a sender for its receiver if it was still there when that came."""
-    own = every.select("part", "rank", "start", "end")
-    rows = joined.join(own, left_on="send", right_on="part").join(
-        own, left_on="receive", right_on="part", suffix="_there"
+def settle(parts: Parts, clocks: Clocks, recordings: Mapping[int, RankRecording]) -> Settled:
+    """Nobody is done before those have come that it takes something from, and all leave a barrier together."""
+    rank, start, end = (parts.every[name].to_numpy() for name in ("rank", "start", "end"))
+    every = parts.every.with_columns(
+        start=pl.Series(clocks.common_of(rank, start)), end=pl.Series(clocks.common_of(rank, end))
     )
-    sender_late = pl.col("start") > pl.col("start_there")
-    ends = {"collective": pl.col("collective"), "first": pl.min_horizontal("start", "start_there")}
-    ends |= {"last": pl.max_horizontal("start", "start_there")}
-    ends["last_rank"] = pl.when(sender_late).then("rank").otherwise("rank_there")
-    none = pl.lit(-1, dtype=pl.Int64)
-    of_receiver = (pl.col("start") - pl.col("start_there")).clip(0, pl.col("end_there") - pl.col("start_there"))
-    there = pl.col("start_there") <= pl.col("end")
-    of_sender = pl.when(there).then((pl.col("start_there") - pl.col("start")).clip(0)).otherwise(0)
-    over = pl.col("start") - pl.col("end_there") > clocks.tolerance_ns
-    why = pl.when(over).then(pl.lit("not_at_once"))
-    if clocks.basis == "bound":
-        why = pl.when(pl.lit(value=True)).then(pl.lit("clocks_unknown"))
-    sides = [("receive", of_receiver, "rank"), ("send", of_sender, "rank_there")]
-    columns = ("collective", "part", "first", "last", "last_rank", "waiting", "late", "why")
-    return pl.concat(
-        rows.select(
-            **ends,
-            part=part,
-            waiting=waiting,
-            late=pl.when(waiting > 0).then(other).otherwise(none),
-            why=why.cast(pl.String),
-        ).select(columns)
-        for part, waiting, other in sides
+    about = parts.about.join(_spans(parts.members, every), on="collective", how="left", maintain_order="left")
+    about = about.join(_over(parts.flows, every), on="collective", how="left", maintain_order="left")
+    widths = pl.Series([len(ranks) for ranks in parts.groups], dtype=pl.Int64).gather(about["group"])
+    # With nobody else to communicate with.
+    of_two = len(recordings) == 2 and all(each.world_size == 2 for each in recordings.values())
+    alone = (pl.col("parts") < 2) | (pl.col("one_way") & pl.col("over").is_null())
+    by_order = pl.col("how") == "order"
+    # A number in the sequence is sure, however far apart its ends; so is a place among equally many of one group where
+    # nothing that was joined so ended before it had begun elsewhere. Processes that share a GPU take turns, and their
+    # kernels end as far apart as these are long.
+    by_place = (pl.col("how") == "signature") | (by_order & of_two)
+    sure = (pl.col("how") == "sequence") | (by_place & clocks.at_once) | pl.col("one_way")
+    most = pl.max_horizontal(pl.lit(clocks.tolerance_ns), APART_SHARE * pl.col("shortest"))
+    none = alone & by_order & (widths > pl.col("parts"))
+    why = pl.when(none).then(pl.lit("ends_disagree")).when(alone).then(pl.lit("missing_rank"))
+    if clocks.known:
+        impossible = pl.when("one_way").then("over").otherwise(pl.col("last") - pl.col("soonest"))
+        why = why.when(impossible > clocks.tolerance_ns).then(pl.lit("not_at_once"))
+        why = why.when(~sure & (pl.col("end") - pl.col("soonest") > most)).then(pl.lit("ends_disagree"))
+    else:
+        # Durations are compared, which says nothing of who came when: not all that is joined waits for the last.
+        why = why.when("one_way").then(pl.lit("clocks_unknown"))
+    about = about.with_columns(why=why.otherwise(None))
+    unsound = about.filter(pl.col("why").is_not_null())
+    wrong = parts.members.join(unsound.select("collective", "why", "how", "one_way"), on="collective")
+    # Order was wrong about it; its end may tell.
+    again = (pl.col("why") != "missing_rank") & pl.col("how").is_in(("signature", "order"))
+    loose = pl.concat(
+        [parts.left.filter(pl.col("why").is_null()), wrong.filter(again).select("part", "why")], how="vertical"
+    )
+    sound = about.filter(pl.col("why").is_null())
+    settled = Settled(
+        every,
+        parts.members.join(sound.select("collective"), on="collective", maintain_order="left"),
+        sound.select("collective", "how", "group", "one_way"),
+        parts.flows.join(sound.select("collective"), on="collective", maintain_order="left"),
+        parts.groups,
+        pl.concat([parts.left.filter(pl.col("why").is_not_null()), wrong.filter(~again).select("part", "why")]),
+    )
+    return _join_by_ends(settled, loose, parts, clocks, [*recordings])
+
+
+def _spans(members: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
+    """Of each collective when its first and last part began, and the soonest and the last were over."""
+    times = members.hstack(every.select("start", "end")[members["part"]])
+    return times.group_by("collective").agg(
+        first=pl.col("start").min(),
+        last=pl.col("start").max(),
+        soonest=pl.col("end").min(),
+        end=pl.col("end").max(),
+        shortest=(pl.col("end") - pl.col("start")).min(),
+        parts=pl.len(),
+    )
+
+
+def _over(flows: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
+    """By how much one who takes was done before one who gives came, at most; of exchanges in which anybody gives."""
+    begun, over = every["start"].gather(flows["giver"]), every["end"].gather(flows["taker"])
+    return flows.select("collective", over=begun - over).group_by("collective").agg(pl.col("over").max())
+
+
+def _join_by_ends(settled: Settled, loose: pl.DataFrame, parts: Parts, clocks: Clocks, recorded: list[int]) -> Settled:
+    """Where ranks recorded unequally many, what ends at once: with a collective that others were joined to, else with
+    each other."""
+    if not loose.height:
+        return settled
+    rank, start, end, sequence = (settled.parts[name].to_numpy() for name in ("rank", "start", "end", "sequence"))
+    times = Times(rank, start, end, sequence, clocks.tolerance_ns)
+    kinds: dict[object, list[Loose]] = defaultdict(list)
+    for part in sorted(loose["part"]):
+        one = parts.talk[settled.parts["talk"][part]]
+        key = (one.group, one.ranks or one.size, one.signature, times.sequence[part] >= 0)
+        kinds[key].append(Loose(part, one.ranks))
+    grown: set[int] = set()
+    sound: dict[int, list[int]] = {}
+    fresh: list[list[int]] = []
+    every = [each for some in kinds.values() for each in some]
+    if clocks.known:
+        barriers = settled.about.filter(~pl.col("one_way"))
+        of_group = dict(barriers.select("collective", "group").iter_rows())
+        members = settled.members.filter(pl.col("collective").is_in(barriers["collective"].implode()))
+        sound = dict(members.group_by("collective", maintain_order=True).agg("part").iter_rows())
+        groups = {number: settled.groups[at] for number, at in of_group.items()}
+        of_all = [each for each in every if parts.talk[settled.parts["talk"][each.row]].exchange == "all"]
+        grown = grow_by_ends(sound, groups, of_all, times)
+        taken = {row for number in grown for row in sound[number]}
+        for some in kinds.values():
+            left = [each for each in some if each.row not in taken]
+            if left and parts.talk[settled.parts["talk"][left[0].row]].exchange == "all":
+                fresh += meet_by_ends(left, recorded, times)
+    joined = {row for number in grown for row in sound[number]} | {row for rows in fresh for row in rows}
+    why = dict(loose.iter_rows())
+    rest: list[tuple[int, str]] = []
+    for some in kinds.values():
+        ranks = {*some[0].group} or {int(times.rank[each.row]) for each in some}
+        others = "counts_differ" if len(ranks.intersection(recorded)) > 1 else "missing_rank"
+        rest += [(each.row, why[each.row] or others) for each in some if each.row not in joined]
+    numbers, groups_ = Groups(settled.groups), []
+    first = int(settled.about["collective"].max() or 0) + 1  # type: ignore[arg-type]
+    found = [(first + at, row) for at, rows in enumerate(fresh) for row in rows]
+    found += [(number, row) for number in grown for row in sound[number]]
+    kept = settled.members.filter(~pl.col("collective").is_in([*grown]))
+    for at, rows in enumerate(fresh):
+        one = parts.talk[settled.parts["talk"][rows[0]]]
+        group = numbers.number(one.ranks or tuple(sorted(times.rank[rows].tolist())))
+        groups_.append((first + at, "ends", group, False))
+    ends = pl.when(pl.col("collective").is_in([*grown])).then(pl.lit("ends")).otherwise("how")
+    return Settled(
+        settled.parts,
+        pl.concat([kept, pl.DataFrame(found, schema=MEMBERS, orient="row")]),
+        pl.concat(
+            [settled.about.with_columns(how=ends), pl.DataFrame(groups_, schema=settled.about.schema, orient="row")]
+        ),
+        settled.flows,
+        tuple(numbers.numbers),
+        pl.concat([settled.left, pl.DataFrame(rest, schema=settled.left.schema, orient="row")]),
+    )
+
+
+def measure_waits(settled: Settled, clocks: Clocks) -> FleetWaits:
+    """On unknown clocks the shortest kernel of a collective is taken for its transfer: what others took longer they
+    waited at least."""
+    times = settled.members.hstack(settled.parts.select("rank", "start", "end")[settled.members["part"]])
+    begun, over = pl.col("start"), pl.col("end")
+    if not clocks.known:
+        # As if all had left at once.
+        times = times.with_columns(start=begun - over, end=pl.lit(0, dtype=pl.Int64))
+    times = times.sort("collective", "start", "rank")
+    last = begun.last().over("collective")
+    waiting = pl.min_horizontal(last, over) - begun
+    late = pl.when(waiting > 0).then(pl.col("rank").last().over("collective")).otherwise(-1)
+    one_way = settled.about.filter("one_way")["collective"]
+    of_all = ~pl.col("collective").is_in(one_way.implode())
+    times = times.with_columns(
+        waiting=pl.when(of_all).then(waiting).otherwise(0), late=pl.when(of_all).then(late).otherwise(-1)
+    )
+    times = times.join(_of_flows(settled), on="part", how="left", maintain_order="left", suffix="_flow").with_columns(
+        waiting=pl.coalesce("waiting_flow", "waiting"), late=pl.coalesce("late_flow", "late")
+    )
+    of_each = times.group_by("collective", maintain_order=True).agg(
+        first=begun.first(),
+        last=begun.last(),
+        came_last=pl.col("rank").last(),
+        longest=pl.col("waiting").max(),
+        whom=pl.col("late").sort_by("waiting", "rank", descending=[True, False]).first(),
+    )
+    spread = (
+        pl.when(pl.col("collective").is_in(one_way.implode()))
+        .then("longest")
+        .otherwise(pl.col("last") - pl.col("first"))
+    )
+    of_each = of_each.join(settled.about, on="collective").select(
+        "collective",
+        "how",
+        "group",
+        "one_way",
+        "first",
+        "last",
+        last_rank=pl.when(pl.col("whom") >= 0).then("whom").otherwise("came_last") if clocks.known else pl.lit(-1),
+        spread=spread,
+    )
+    began = settled.members.select("collective", began=settled.parts["start"].gather(settled.members["part"]))
+    order = began.group_by("collective").agg(pl.col("began").min()).sort("began", "collective")
+    numbers = order.select("collective", number=pl.int_range(pl.len(), dtype=pl.Int64))
+    of_each, times = (
+        table.join(numbers, on="collective", maintain_order="left").with_columns(collective="number").drop("number")
+        for table in (of_each.sort("collective"), times)
+    )
+    told = times.select("collective", "part", "waiting", "late" if clocks.known else pl.lit(-1, pl.Int64).alias("late"))
+    columns: dict[str, Ints] = {}
+    at = told["part"].to_numpy()
+    for name in ("collective", "waiting", "late"):
+        columns[name] = np.full(settled.parts.height, -1, dtype=np.int64)
+        columns[name][at] = told[name].to_numpy()
+    order_of_members = (
+        times["rank"]
+        .to_frame()
+        .with_columns(collective=told["collective"])
+        .select(place=pl.arg_sort_by("collective", "rank"))["place"]
+    )
+    return FleetWaits(
+        settled.parts.with_columns(**{name: pl.Series(values) for name, values in columns.items()}),
+        told[order_of_members],
+        of_each.sort("collective"),
+        settled.groups,
+        settled.left,
+    )
+
+
+def _of_flows(settled: Settled) -> pl.DataFrame:
+    """Of each part how long it waited along flows, and for which rank: of several the one that came last."""
+    ways = pl.concat(
+        [
+            settled.flows.select(part="taker", other="giver", needed=pl.lit(value=True)),
+            settled.flows.select(part="giver", other="taker", needed=pl.lit(value=False)),
+        ]
+    )
+    ways = ways.group_by("part", "other").agg(pl.col("needed").any())
+    own, there = (settled.parts.select("rank", "start", "end")[ways[name]] for name in ("part", "other"))
+    ways = ways.with_columns(
+        waiting=pl.min_horizontal(there["start"], own["end"]) - own["start"], late=there["rank"], came=there["start"]
+    ).filter((pl.col("waiting") > 0) & (pl.col("needed") | (pl.col("came") <= own["end"])))
+    return (
+        ways.sort("part", "waiting", "late", descending=[False, True, False])
+        .unique("part", keep="first")
+        .select("part", "waiting", "late")
     )

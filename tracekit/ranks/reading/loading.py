@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 Refused = Callable[[TracekitError], None]
 
-#: Of more ranks summaries are read, and reduced as a fleet.
-MOST_IN_FULL = 64
 #: Packed JSON is so many times as large unpacked, about.
 UNPACKED_TO_PACKED = 12
 #: Digests that are fetched at once: each takes a few round trips and hardly any work.
@@ -66,11 +64,11 @@ class RanksReading(Struct, frozen=True):
             return _with_rank_of_name(read_digest(files.content_of(kept), kept), place)
         return self.made(place)
 
-    def summary(self, place: str) -> RankSummary:
-        """The same, as a fleet needs it."""
+    def summary(self, place: str) -> tuple[str, RankSummary]:
+        """What many ranks are reduced by, and the place."""
         if (kept := self._kept(place)) is not None:
-            return _with_rank_of_name(read_summary(_footer_of(kept), kept), place)
-        return summarise(self.made(place))
+            return place, _with_rank_of_name(read_summary(_footer_of(kept), kept), place)
+        return place, summarise(self.made(place))
 
     def made(self, place: str) -> RankDigest:
         """The digest of a trace. Raises TracekitError for one whose figures cannot be."""
@@ -141,9 +139,9 @@ def read_ranks(
 
 def read_fleet(
     places: Sequence[str], reading: RanksReading, executor: Executor | None = None, refused: Refused | None = None
-) -> list[RankSummary]:
-    """The same of more ranks than can be held at once. Digests are read here: it takes no longer than to start a
-    process."""
+) -> list[tuple[str, RankSummary]]:
+    """The summary of each recording with its place, of more ranks than can be held at once. Digests are read here: it
+    takes no longer than to start a process."""
     traces = [place for place in places if not _is_digest(place)]
     return _ask_each_place(reading.summary, places, unpacked_bytes(traces), executor, refused)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
 from tracekit.measure.engines import opened_engine
-from tracekit.ranks.collectives import list_collectives
-from tracekit.ranks.joining import match_ranks, tell_ranks
-from tracekit.ranks.reading.loading import MOST_IN_FULL, RanksReading, memory_to_read, read_fleet, read_ranks
+from tracekit.ranks.joining import hold, match_ranks
+from tracekit.ranks.reading.loading import RanksReading, memory_to_read, read_fleet, read_ranks
+from tracekit.ranks.telling import choose_explained, list_collectives, reduce_ranks, tell_ranks
 from tracekit.ranks.world import notes_of_unread
 
 if TYPE_CHECKING:
@@ -18,23 +18,29 @@ if TYPE_CHECKING:
     from tracekit.ranks.job_figures import OneCollective, Ranks
     from tracekit.ranks.joined import Joined
 
+#: Digests that are held at once: of more ranks summaries are read first, then the digests of those that are explained.
+MOST_HELD = 64
+
 
 def tell_recordings(
     found: Sequence[str], reading: RanksReading, engine: str, *, drawn: bool, each_alone: bool
 ) -> tuple[Ranks, tuple[OneCollective, ...] | None]:
     """With timelines where it is to be drawn, and each collective by itself where that is asked for. What cannot be
-    read is a note. Raises TracekitError where nothing can, and for each collective of a fleet."""
+    read is a note. Raises TracekitError where nothing can."""
     with opened_engine(engine, memory_to_read(found)) as executor:
-        if len(found) > MOST_IN_FULL:
-            if each_alone:
-                raise TracekitError(f"--collectives all is for {MOST_IN_FULL} ranks or fewer: name these")
+        if len(found) <= MOST_HELD:
+            joined = join_recordings(found, reading, executor)
+            reduced = reduce_ranks(joined)
+        else:
             unread: list[TracekitError] = []
-            summaries = read_fleet(found, reading, executor, unread.append)
-            from tracekit.ranks.fleets.reduce import reduce_fleet
-
-            return reduce_fleet(summaries, notes_of_unread(unread)), None
-        joined = join_recordings(found, reading, executor)
-    return tell_ranks(joined, drawn=drawn), list_collectives(joined) if each_alone else None
+            read = read_fleet(found, reading, executor, unread.append)
+            joined = match_ranks([each for _, each in read], notes_of_unread(unread))
+            reduced = reduce_ranks(joined)
+            places = {(each.path, each.rank): place for place, each in read}
+            chosen = ((rank, joined.job.digests[rank].path) for rank in choose_explained(reduced))
+            some = [places.get((path, rank)) or places[path, None] for rank, path in chosen]
+            joined = hold(joined, read_ranks(some, reading, executor))
+    return tell_ranks(joined, reduced, drawn=drawn), list_collectives(joined) if each_alone else None
 
 
 def join_recordings(found: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> Joined:

@@ -145,6 +145,19 @@ class OneRank(RankNote):
         return "One rank alone cannot tell transfer from waiting for other ranks: name the recordings of all ranks."
 
 
+class NotTested(RankNote):
+    code = "not_tested"
+    usual_severity = "info"
+    steps: int
+    least: int
+
+    def long(self) -> str:
+        return (
+            f"{counted(self.steps, 'step')}: whether a rank, host or link is slow beyond chance is not tested, which"
+            f" takes {self.least} steps."
+        )
+
+
 class NoCollectives(RankNote):
     """It is the answer where there is no other."""
 

@@ -1,0 +1,140 @@
+"""A job says the same however many ranks it has: who is late, why, and what is found and said."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+import pytest
+from msgspec.structs import replace
+from tests.ranks.jobs import make_digest
+
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import Ranks
+from tracekit.ranks.joining import hold, match_ranks
+from tracekit.ranks.report.overview import ranks_overview
+from tracekit.ranks.report.ranks_page import ranks_report
+from tracekit.ranks.summary import summarise
+from tracekit.ranks.telling import choose_explained, reduce_ranks, tell_ranks
+
+SIZES = (2, 8, 63, 64, 65, 128, 200)
+#: Layers of a step, each a kernel and an all-reduce, in microseconds; what the late rank does longer in each step.
+STEPS, LAYERS, KERNEL_US, TRANSFER_US, GAP_US = 6, 8, 400.0, 100.0, 5.0
+LATE_US = 600.0
+#: Which rank is late.
+LATE = 1
+
+Plant = Callable[[int, int], float]
+
+
+def no_pause(_rank: int, _step: int) -> float:
+    return 0.0
+
+
+def play(
+    size: int, *, marked: bool, jitter_us: float = 0.0, pause_us: Plant = no_pause, more_us: Plant = no_pause
+) -> list[RankDigest]:
+    """What each rank would have recorded: its host pauses before the first kernel of a step, or it runs one more."""
+    talk: list[list[tuple[float, float]]] = [[] for _ in range(size)]
+    kernels: list[list[tuple[float, float, str]]] = [[] for _ in range(size)]
+    now = [10.0] * size
+    for step in range(STEPS):
+        for layer in range(LAYERS):
+            for rank in range(size):
+                first = layer == 0
+                now[rank] += GAP_US + (pause_us(rank, step) if first else 0.0)
+                for us, name in (
+                    (KERNEL_US + jitter_us * ((rank + step) % 2), f"gemm{layer}"),
+                    (more_us(rank, step) * first, "more"),
+                ):
+                    if us:
+                        kernels[rank].append((now[rank], now[rank] + us, name))
+                        now[rank] += us
+            over = max(now) + TRANSFER_US
+            for rank in range(size):
+                talk[rank].append((now[rank], over))
+                now[rank] = over
+    digests = [make_digest(rank, size, talk=talk[rank], kernels=kernels[rank]) for rank in range(size)]
+    return [mark(each) for each in digests] if marked else digests
+
+
+def mark(digest: RankDigest) -> RankDigest:
+    """With its steps, which end where their last all-reduce does."""
+    over = digest.collectives["end_ns"].to_numpy()[LAYERS - 1 :: LAYERS]
+
+    def with_steps(table: pl.DataFrame) -> pl.DataFrame:
+        at = np.searchsorted(over[:-1], table["start_ns"].to_numpy(), side="right")
+        return table.with_columns(step=pl.Series(at, dtype=pl.Int64))
+
+    tables = {name: with_steps(getattr(digest, name)) for name in ("activities", "collectives")}
+    return replace(digest, window="steps", steps=tuple(range(STEPS)), **tables)
+
+
+def tell(digests: list[RankDigest]) -> Ranks:
+    """As of more ranks than are held at once: summaries first, then the digests of those that are explained."""
+    joined = match_ranks([summarise(each) for each in digests])
+    reduced = reduce_ranks(joined)
+    return tell_ranks(hold(joined, [digests[rank] for rank in choose_explained(reduced)]), reduced)
+
+
+def said(told: Ranks) -> dict[str, object]:
+    """What a reader is told of it, but how many ranks there are."""
+    overview = ranks_overview(told)
+    first = told.late[0] if told.late else None
+    return {
+        "headline": overview.headline,
+        "evidence": overview.evidence,
+        "advice": overview.advice,
+        "notes": [each.long() for each in told.notes],
+        "findings": [(each.code, each.rank, each.title(), each.long(), each.to_do()) for each in told.findings],
+        "late": [each.rank for each in told.late],
+        "causes": first and [(each.cause, round(each.us / first.waited_for_us, 6)) for each in first.causes],
+        "places": first and first.where,
+        "waiter": first and (round(first.most_waited_us, 3), first.times_behind),
+        "sections": [each.title for each in ranks_report(told).sections if each.title not in ("Stragglers", "Groups")],
+    }
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("plant", ["pause_us", "more_us"])
+def test_the_number_of_ranks_changes_no_finding_and_no_sentence(plant: str, marked: bool) -> None:
+    def late_us(rank: int, _step: int) -> float:
+        return LATE_US if rank == LATE else 0.0
+
+    usual = None
+    for size in SIZES:
+        digests = play(size, marked=marked, **{plant: late_us})
+        told = tell(digests)
+        # The planted truth: all wait for that rank, as long as it was late, in each step once.
+        assert told.late[0].rank == LATE
+        late_ns = sum(LATE_US * 1e3 for _ in range(STEPS)) * (size - 1)
+        assert told.late[0].waited_for_us == pytest.approx(late_ns / 1e3, rel=0.01)
+        assert told.late[0].causes[0].cause == {"pause_us": "python", "more_us": "compute"}[plant]
+        assert [each.rank for each in told.findings if each.code == "late_rank"] == [LATE]
+        usual = usual or said(told)
+        assert said(told) == usual, size
+        # What was read first, summaries or digests, is nothing that anybody sees.
+        assert tell_ranks(match_ranks(digests)) == told
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("marked", [True, False])
+def test_where_nobody_is_late_nobody_is_named_at_any_size(marked: bool) -> None:
+    for size in SIZES:
+        told = tell(play(size, marked=marked, jitter_us=2.0))
+        assert not {each.code for each in told.findings} & {"late_rank", "slow_host", "straggler_rank", "slow_gpu"}
+        assert re.match("Communication costs the job", ranks_overview(told).headline)
+
+
+@pytest.mark.filterwarnings("error")
+def test_of_one_step_nothing_is_tested_and_that_is_said() -> None:
+    for size in SIZES:
+        whole, steps = (tell(play(size, marked=marked, jitter_us=2.0)) for marked in (False, True))
+        (note,) = (each.long() for each in whole.notes if each.code == "not_tested")
+        assert (
+            note.startswith("1 step: whether a rank, host or link is slow beyond chance is not tested")
+            and whole.straggler_rule is None
+        )
+        assert "not_tested" not in {each.code for each in steps.notes}
+        assert (steps.straggler_rule is not None) == (size >= 16)
