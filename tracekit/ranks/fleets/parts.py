@@ -62,11 +62,7 @@ def join_parts(summaries: dict[int, RankSummary]) -> Parts:
     exchanged = pl.concat([pairs.select("collective", part=name) for name in ("giver", "taker")]).unique().sort("part")
     flows = pl.concat([_with_root(members, every, talk), _some_only(members, every, talk), pairs])
     one_way = set(flows["collective"].unique()) | _rooted(members, every, talk)
-    of_pairs = [
-        (number, "pair", groups.number(talk[every["talk"][parts[0]]].ranks or tuple(sorted(every["rank"][parts]))))
-        for number, parts in exchanged.group_by("collective").agg("part").sort("collective").iter_rows()
-    ]
-    about = pl.concat([about, pl.DataFrame(of_pairs, schema=about.schema, orient="row")])
+    about = pl.concat([about, _about_pairs(exchanged, every, talk, groups)])
     others = (
         every.filter(exchanges == exchange).select("part", why=pl.lit(why))
         for exchange, why in (("unknown", "peers_unknown"), ("one_sided", "one_sided"))
@@ -80,6 +76,17 @@ def join_parts(summaries: dict[int, RankSummary]) -> Parts:
         tuple(groups.numbers),
         pl.concat([left, unpaired, *others]),
     )
+
+
+def _about_pairs(exchanged: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk], groups: Groups) -> pl.DataFrame:
+    """As `Parts.about`: the group is that of the first part, or of its ranks where nobody states any."""
+    rows = exchanged.hstack(every.select("rank", "talk")[exchanged["part"]])
+    found = rows.group_by("collective").agg(pl.col("talk").first(), pl.col("rank").sort()).sort("collective")
+    stated = [groups.number(each.ranks) if each.exchange == "pairs" and each.ranks else -1 for each in talk]
+    known = pl.Series(stated, dtype=pl.Int64).gather(found["talk"]).to_list()
+    ranks = found["rank"].to_list() if -1 in known else []
+    of = [at if at >= 0 else groups.number(tuple(ranks[row])) for row, at in enumerate(known)]
+    return found.select("collective", how=pl.lit("pair"), group=pl.Series(of, dtype=pl.Int64))
 
 
 def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.DataFrame]:

@@ -129,8 +129,10 @@ def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[
         for at, each in enumerate(talk)
     ]
     hosts: dict[str, int] = {}
-    of_rank = {rank: hosts.setdefault(each.host_name or f"rank {rank}", len(hosts)) for rank, each in summaries.items()}
-    host = pl.col("rank").replace_strict(of_rank, return_dtype=pl.Int64)
+    of_rank = np.zeros(max(summaries) + 1, dtype=np.int64)
+    for rank, one in summaries.items():
+        of_rank[rank] = hosts.setdefault(one.host_name or f"rank {rank}", len(hosts))
+    host = pl.Series(of_rank[waits.parts["rank"].to_numpy()])
     rows = waits.joined("rank", "end", "talk", host=host).filter(pl.col("talk").is_in(large))
     widths = pl.Series([each.bytes for each in talk], dtype=pl.Int64).gather(rows["talk"])
     talks = pl.Series(numbers, dtype=pl.Int64).gather(rows["talk"])

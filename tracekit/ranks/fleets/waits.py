@@ -35,7 +35,7 @@ class FleetWaits(Struct, frozen=True):
     def joined(self, *columns: str, **named: pl.Expr | pl.Series) -> pl.DataFrame:
         """`members` beside columns of their parts, and of their collectives."""
         of_part = self.parts.select(*columns, **named)[self.members["part"]]
-        return self.members.hstack(of_part).join(self.collectives, on="collective", maintain_order="left")
+        return self.members.hstack(of_part).hstack(self.collectives.drop("collective")[self.members["collective"]])
 
 
 class Settled(Struct, frozen=True):
