@@ -128,10 +128,13 @@ def find_lateness(joined: Joined) -> tuple[Lateness, ...]:
 def _who_waited(joined: Joined) -> list[tuple[int, int, int, int]]:
     """Of each collective in order: who was late, who of those that are read in full waited longest, and how long all
     ranks did together."""
-    rows = joined.waits.joined("rank")
-    held = pl.col("rank").is_in([*joined.digests]) & (pl.col("rank") != pl.col("last_rank"))
+    waits, digests = joined.waits, [*joined.digests]
+    late = waits.collectives.filter(pl.col("last_rank").is_in(digests) & (pl.col("spread") > 0))
+    rows = waits.members.join(late.select("collective", "last_rank"), on="collective", maintain_order="left")
+    rows = rows.hstack(waits.parts.select("rank")[rows["part"]])
+    held = pl.col("rank").is_in(digests) & (pl.col("rank") != pl.col("last_rank"))
     sums = rows.with_columns(waited=pl.col("waiting").sum().over("collective"))
-    some = sums.filter(held & (pl.col("waiting") > 0) & pl.col("last_rank").is_in([*joined.digests]))
+    some = sums.filter(held & (pl.col("waiting") > 0))
     longest = some.sort("collective", "waiting", "rank", descending=[False, True, False]).unique(
         "collective", keep="first", maintain_order=True
     )

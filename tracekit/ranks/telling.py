@@ -46,7 +46,7 @@ from tracekit.ranks.world import count_steps
 MOSTLY_OTHER = 0.5
 OF_OTHERS = ("counts_differ", "ends_disagree", "not_at_once")
 #: So many ranks are read in full, and of these so many for being late, or slow: they, and those that waited for them.
-MOST_EXPLAINED, MOST_LATE = 32, 8
+MOST_EXPLAINED, MOST_LATE = 32, 4
 
 
 class Reduced(Struct, frozen=True):
@@ -82,7 +82,7 @@ def reduce_ranks(joined: Joined) -> Reduced:
 
 def choose_explained(reduced: Reduced) -> tuple[int, ...]:
     """The ranks to be read in full: all, or those that were waited for most or are slow, who waited longest for them,
-    who loses most to communication, and others evenly."""
+    who loses most to communication, and, evenly, some that do the same work as these."""
     ranks = [use.rank for use in reduced.uses]
     if len(ranks) <= MOST_EXPLAINED:
         return tuple(ranks)
@@ -97,10 +97,12 @@ def choose_explained(reduced: Reduced) -> tuple[int, ...]:
     worst = max(reduced.uses, key=lambda use: (use.exposed_transfer_us or 0.0) / (use.span_us or 1.0)).rank
     first = dict.fromkeys((*late, *slow[:MOST_LATE]))
     foremost = dict.fromkeys((*first, *(longest[rank].rank for rank in first if rank in longest), worst))
-    chosen = [*foremost][: MOST_EXPLAINED - 1]
-    others = [rank for rank in ranks if rank not in chosen]
-    evenly = np.linspace(0, len(others) - 1, MOST_EXPLAINED - len(chosen)).astype(np.int64)
-    return tuple(sorted([*chosen, *(others[at] for at in evenly)]))
+    chosen = [*foremost]
+    peers = dict(zip(ranks, reduced.steps.peers.tolist(), strict=True))
+    alike = {peers[rank] for rank in chosen}
+    others = [rank for rank in ranks if rank not in foremost and peers[rank] in alike]
+    evenly = np.linspace(0, len(others) - 1, min(MOST_EXPLAINED - len(chosen), len(others))).astype(np.int64)
+    return tuple(sorted({*chosen, *(others[at] for at in evenly)}))
 
 
 def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = False) -> Ranks:
@@ -113,10 +115,11 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
     of_digests = tuple(some for each in stages if (some := tuple(rank for rank in each if rank in digests)))
     work = compare_work(digests, of_digests)
     lateness = find_lateness(joined)
-    late = explain_lateness(digests, lateness, waited)
+    places = LatePlaces(digests)
+    late = explain_lateness(lateness, waited, places)
     uses = _with_digests(joined, reduced.uses, work.slower)
     table = CollectiveTable(joined)
-    collectives, worst = table.by_kind(), _worst(joined, table, lateness)
+    collectives, worst = table.by_kind(), _worst(table, lateness, places)
     unmatched = _unmatched(joined)
     found = findings.find(joined, uses, collectives, late, work.uneven, of_digests, alike=_alike(joined, unmatched))
     staged = findings.find_uneven_stages(uses, steps.computed, stages) if _alike(joined, unmatched) else ()
@@ -150,9 +153,9 @@ def list_collectives(joined: Joined) -> tuple[OneCollective, ...]:
     return CollectiveTable(joined).singles(range(joined.waits.collectives.height), why)
 
 
-def _worst(joined: Joined, table: CollectiveTable, lateness: Sequence[Lateness]) -> tuple[OneCollective, ...]:
+def _worst(table: CollectiveTable, lateness: Sequence[Lateness], places: LatePlaces) -> tuple[OneCollective, ...]:
     """Those in which ranks waited longest, all together, and where each one's lateness was made."""
-    numbers, places = table.worst(), LatePlaces(joined.digests)
+    numbers = table.worst()
     why = {
         each.collective: Why(causes_of([each]), next(iter(places.of([each])), None))
         for each in sorted(lateness, key=lambda one: one.collective)

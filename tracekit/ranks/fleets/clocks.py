@@ -122,6 +122,7 @@ def align_clocks(recordings: Mapping[int, RankRecording], joined: pl.DataFrame) 
             return unmoved
         unmoved = unmoved if apart <= MOST_APART * common else None
     # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
+    known = known.with_columns(number=pl.col("collective").rank("dense").cast(pl.Int64) - 1)
     hosts = _hosts(recordings, known)
     offsets, unaligned = _offsets(hosts, known)
     moved = replace(plain, offsets=offsets, basis="aligned", hosts=len(hosts))
@@ -174,29 +175,25 @@ def _from_others(known: pl.DataFrame) -> list[Floats]:
 
 
 def _hosts(recordings: Mapping[int, RankRecording], known: pl.DataFrame) -> list[tuple[int, ...]]:
-    """Ranks by clock: those that name one host, and those that name none and whose ends agree with a host's, the median
-    of their differences being small. A rank is held against the means of a host's ends, which are kept as it grows: the
-    time taken grows with the ranks, not with their square."""
-    hosts: list[list[int]] = []
-    named: dict[str, int] = {}
+    """Ranks by clock: those that name one host, and those that name none and whose ends agree with those of others that
+    do not, the median of their differences being small. A rank is held against the means of a host's ends, which are
+    kept as it grows: the time taken grows with the ranks, not with their square."""
+    named: dict[str, list[int]] = {}
+    nameless: list[list[int]] = []
     sums: list[Floats] = []
-    number = known["collective"].rank("dense").to_numpy().astype(np.int64) - 1
-    ranks, ends = known["rank"].to_numpy(), known["end"].to_numpy()
-    order = np.argsort(ranks, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(ranks[order])) + 1):
-        rank = int(ranks[rows[0]])
-        name = recordings[rank].host_name
-        at = named.get(name, len(hosts)) if name is not None else len(hosts)
-        if name is None:
-            at = next((at for at, some in enumerate(sums) if _agree(_differences(some, number[rows], ends[rows]))), at)
-        if at == len(hosts):
-            hosts.append([])
-            sums.append(np.zeros((number.max() + 1, 2)))
-        if name is not None:
-            named[name] = at
-        hosts[at].append(rank)
-        sums[at][number[rows]] += np.stack((ends[rows], np.ones(len(rows))), axis=1)
-    return [tuple(host) for host in hosts]
+    for (rank,), table in known.partition_by("rank", as_dict=True, maintain_order=True).items():
+        if (name := recordings[rank].host_name) is not None:
+            named.setdefault(name, []).append(rank)
+            continue
+        number, ends = table["number"].to_numpy(), table["end"].to_numpy()
+        agree = (at for at, some in enumerate(sums) if _agree(_differences(some, number, ends)))
+        at = next(agree, len(sums))
+        if at == len(sums):
+            nameless.append([])
+            sums.append(np.zeros((int(known["number"].max()) + 1, 2)))  # type: ignore[arg-type]
+        nameless[at].append(rank)
+        sums[at][number] += np.stack((ends, np.ones(len(ends))), axis=1)
+    return sorted(tuple(sorted(host)) for host in (*named.values(), *nameless))
 
 
 def _differences(sums: Floats, number: Ints, ends: Ints) -> Floats:
@@ -209,28 +206,34 @@ def _differences(sums: Floats, number: Ints, ends: Ints) -> Floats:
 def _offsets(hosts: list[tuple[int, ...]], known: pl.DataFrame) -> tuple[dict[int, Offset], list[int]]:
     """Of the ranks of all hosts but the largest, and the ranks that share collectives with others and fit no line."""
     largest = max(hosts, key=lambda host: (len(host), -host[0]))
-    of_rank = {rank: at for at, host in enumerate(hosts) for rank in host}
-    rows = known.with_columns(host=pl.col("rank").replace_strict(of_rank, return_dtype=pl.Int64))
-    rows = rows.filter(pl.col("host").n_unique().over("collective") > 1)
-    of_host = {host: table for (host,), table in rows.partition_by("host", as_dict=True).items()}
+    of_rank = np.zeros(int(known["rank"].max()) + 1, dtype=np.int64)  # type: ignore[arg-type]
+    for at, host in enumerate(hosts):
+        of_rank[[*host]] = at
+    rows = known.select("number", "end", host=pl.Series(of_rank[known["rank"].to_numpy()]))
+    rows = rows.filter(pl.col("host").n_unique().over("number") > 1)
+    of_host = {
+        host: table.drop("host").to_numpy().T for (host,), table in rows.partition_by("host", as_dict=True).items()
+    }
     offsets: dict[int, Offset] = {}
-    middles = _middles(of_host.pop(hosts.index(largest), rows.clear()))
+    #: When the parts of each collective ended on hosts whose clocks are told; NaN where none had one.
+    middles = np.full(int(known["number"].max()) + 1, np.nan)  # type: ignore[arg-type]
+    _add_middles(middles, *of_host.pop(hosts.index(largest), np.zeros((2, 0), dtype=np.int64)))
     while True:
-        found = {host: each for host, table in of_host.items() if (each := _offset(table, middles)) is not None}
+        found = {host: each for host, (number, ends) in of_host.items() if (each := _offset(number, ends, middles))}
         for host, each in found.items():
-            table = of_host.pop(host)
+            number, ends = of_host.pop(host)
             offsets |= dict.fromkeys(hosts[host], each)
-            moved = table["end"] + each.offset_ns + each.drift * (table["end"] - each.since_ns)
-            there = _middles(table.with_columns(end=moved))
-            middles = pl.concat([middles, there.join(middles, on="collective", how="anti")])
+            _add_middles(middles, number, ends + each.offset_ns + each.drift * (ends - each.since_ns))
         if not found:
             # Ranks that share no collective with others need no common clock with them.
             return offsets, [rank for host in of_host for rank in hosts[host]]
 
 
-def _middles(table: pl.DataFrame) -> pl.DataFrame:
-    """When a host's parts of each collective ended."""
-    return table.group_by("collective", maintain_order=True).agg(middle=pl.col("end").cast(pl.Float64).median())
+def _add_middles(middles: Floats, number: Ints, ends: Ints | Floats) -> None:
+    """Of collectives that have none yet the median end of a host's parts."""
+    fresh = pl.DataFrame({"number": number, "end": ends}).filter(pl.Series(np.isnan(middles[number])))
+    medians = fresh.group_by("number").agg(pl.col("end").cast(pl.Float64).median())
+    middles[medians["number"].to_numpy()] = medians["end"].to_numpy()
 
 
 def _agree(apart: Floats) -> bool:
@@ -244,15 +247,15 @@ def _agree(apart: Floats) -> bool:
     return abs(float(np.median(ordered[:half, 1]) - np.median(ordered[half:, 1]))) <= ONE_CLOCK_NS
 
 
-def _offset(host: pl.DataFrame, middles: pl.DataFrame) -> Offset | None:
-    """The line that moves the host's times onto those of the hosts with these middles; None where they share too few
-    collectives, or these do not lie on a line: then they are not the same."""
-    both = host.join(middles, on="collective", maintain_order="left")
-    if both["collective"].n_unique() < LEAST_FOR_OFFSET:
+def _offset(number: Ints, ends: Ints, middles: Floats) -> Offset | None:
+    """The line that moves the host's ends of collectives onto these middles; None where they share too few, or these do
+    not lie on a line: then they are not the same."""
+    both = ~np.isnan(middles[number])
+    number, ends = number[both], ends[both]
+    if len(np.unique(number)) < LEAST_FOR_OFFSET:
         return None
-    ends = both["end"].to_numpy()
     since = int(ends.min())
-    moments, differences = ends - since, both["middle"].to_numpy() - ends
+    moments, differences = (ends - since).astype(np.float64), middles[number] - ends
     drift = 0.0
     if len(moments) >= LEAST_FOR_DRIFT and np.ptp(moments) > 0:
         drift = slope(moments, differences)
