@@ -2,7 +2,7 @@
 within microseconds of each other."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -37,6 +37,7 @@ class Loose(Struct, frozen=True):
 
     row: int
     group: tuple[int, ...]  #: Empty where nobody knows.
+    of_all: bool  #: All give to all.
 
 
 class Times(Struct, frozen=True):
@@ -83,7 +84,7 @@ def grow_by_ends(
     return grown
 
 
-def meet_by_ends(loose: Sequence[Loose], recorded: Sequence[int], times: Times) -> list[list[int]]:
+def meet_by_ends(loose: Sequence[Loose], recorded: Collection[int], times: Times) -> list[list[int]]:
     """Of one kind, of the rank that has fewest each with what ended at once on all other recorded ranks of its
     group."""
     ranks = [rank for rank in loose[0].group if rank in recorded] or sorted(

@@ -13,9 +13,10 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.interval import Ints
+from tracekit.interval import Bools, Ints
 from tracekit.ranks.digests import RankSummary, Talk
 from tracekit.ranks.fleets.ends import Places, split_by_ends
+from tracekit.ranks.job_figures import MatchedBy
 
 #: Those that all of a group take part in.
 OF_ALL = ("all", "from_root", "to_root")
@@ -57,7 +58,7 @@ def join_parts(summaries: dict[int, RankSummary]) -> Parts:
     exchanges = pl.Series([each.exchange for each in talk], dtype=pl.String).gather(every["talk"])
     rows = every.filter(exchanges.is_in(OF_ALL))
     members, about, left = _by_names(rows, talk, summaries, groups)
-    first = about.height
+    first = int(about["collective"].max()) + 1 if about.height else 0  # type: ignore[arg-type]
     pairs, unpaired = _pairs(every.filter(exchanges == "pairs"), talk, [*summaries], first)
     exchanged = pl.concat([pairs.select("collective", part=name) for name in ("giver", "taker")]).unique().sort("part")
     flows = pl.concat([_with_root(members, every, talk), _some_only(members, every, talk), pairs])
@@ -112,7 +113,7 @@ def _whole(talk: Talk, summary: RankSummary) -> Talk:
 
 
 class _Kind(Struct, frozen=True):
-    """Kernels that may be told apart by nothing but their place, or their number."""
+    """Kernels that are told apart by nothing but their place, or their number."""
 
     group: str | None
     ranks: tuple[int, ...]  #: Empty where nobody knows.
@@ -120,11 +121,27 @@ class _Kind(Struct, frozen=True):
     signature: str
     numbered: bool
 
+    def how(self, by_number: bool) -> MatchedBy:
+        return "sequence" if by_number else "order" if self.group is None else "signature"
 
-def _by_names(
-    rows: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary], groups: Groups
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Members, what is known of each collective, and what is left."""
+
+class _Rows(Struct, frozen=True):
+    """Parts that all of a group take part in, in columns, and their kinds: of each kind who has any, how many ranks of
+    its group were recorded, and whether numbers tell its collectives apart."""
+
+    part: Ints
+    rank: Ints
+    sequence: Ints
+    start: Ints
+    end: Ints
+    kind: Ints
+    kinds: tuple[_Kind, ...]
+    having: tuple[tuple[int, ...], ...]
+    recorded: Ints
+    by_number: Bools
+
+
+def _rows_of(table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary]) -> _Rows:
     kinds: dict[_Kind, int] = {}
     known = [
         kinds.setdefault(
@@ -133,63 +150,88 @@ def _by_names(
         for each in talk
         for numbered in (False, True)
     ]
-    part, rank, sequence, start, end = (rows[name].to_numpy() for name in ("part", "rank", "sequence", "start", "end"))
-    kind = np.array(known, dtype=np.int64)[2 * rows["talk"].to_numpy() + (sequence >= 0)]
-    having = pl.DataFrame({"kind": kind, "rank": rank}).group_by("kind").agg(pl.col("rank").unique().sort())
-    of_kind = {at: tuple(ranks) for at, ranks in having.iter_rows()}
-    every = [*kinds]
-    recorded = np.zeros(len(kinds), dtype=np.int64)
-    by_number = np.zeros(len(kinds), dtype=bool)
-    for at, ranks in of_kind.items():
-        one = every[at]
-        recorded[at] = sum(each in summaries for each in one.ranks) or len(ranks)
-        by_number[at] = one.numbered and one.group is not None and recorded[at] <= (one.size or recorded[at])
-    key = _numbered(kind, np.where(by_number[kind], sequence, -1))
-    place, count = _places(key * (int(rank.max(initial=0)) + 1) + rank)
-    usual, alike = _usual_counts(key, rank, count, place)
-    enough = np.where(by_number[kind], alike[key] > 1, 2 * alike[key] >= recorded[kind])
-    sure = (count == usual[key]) & (((alike[key] > 1) & enough) | (alike[key] == recorded[kind]))
-    collective = np.full(len(part), -1, dtype=np.int64)
-    collective[sure] = _numbered(key[sure], place[sure])
-    how = np.where(by_number, "sequence", np.array([("signature", "order")[one.group is None] for one in every]))
-    group = np.array([groups.number(one.ranks or of_kind.get(at, ())) for at, one in enumerate(every)], dtype=np.int64)
-    of_collective = np.zeros(int(collective.max(initial=-1)) + 1, dtype=np.int64)
-    of_collective[collective[sure]] = kind[sure]
-    hows, of_group = [*how[of_collective]], [*group[of_collective]]
+    part, rank, sequence, start, end = (table[name].to_numpy() for name in ("part", "rank", "sequence", "start", "end"))
+    kind = np.array(known, dtype=np.int64)[2 * table["talk"].to_numpy() + (sequence >= 0)]
+    of_kind = pl.DataFrame({"kind": kind, "rank": rank}).group_by("kind").agg(pl.col("rank").unique().sort())
+    ranks = {at: tuple(some) for at, some in of_kind.iter_rows()}
+    having = tuple(ranks.get(at, ()) for at in range(len(kinds)))
+    recorded, by_number = np.zeros(len(kinds), dtype=np.int64), np.zeros(len(kinds), dtype=bool)
+    for at, each in enumerate(kinds):
+        recorded[at] = sum(one in summaries for one in each.ranks) or len(having[at])
+        by_number[at] = each.numbered and each.group is not None and recorded[at] <= (each.size or recorded[at])
+    return _Rows(part, rank, sequence, start, end, kind, tuple(kinds), having, recorded, by_number)
+
+
+def _by_names(
+    table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary], groups: Groups
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Members, what is known of each collective, and what is left."""
+    rows = _rows_of(table, talk, summaries)
+    collective = _by_occurrence(rows)
+    # Of each collective its kind, and its group where that is not the kind's.
+    kinds = np.zeros(int(collective.max(initial=-1)) + 1, dtype=np.int64)
+    kinds[collective[collective >= 0]] = rows.kind[collective >= 0]
+    of_kind, divided = [*kinds.tolist()], dict[int, tuple[int, ...]]()
     unsure: list[int] = []
     places = _places_of_groups(summaries)
-    for at in (at for at in of_kind if not every[at].ranks and not by_number[at]):
-        some = np.flatnonzero((kind == at) & sure)
-        some = some[np.lexsort((rank[some], place[some]))]
-        wide = len(np.unique(rank[some]))
-        if not wide:
+    for at in (at for at, each in enumerate(rows.kinds) if not each.ranks and not rows.by_number[at]):
+        some = np.flatnonzero((rows.kind == at) & (collective >= 0))
+        if not len(some):
             continue
-        table, those = some.reshape(-1, wide), tuple(rank[some[:wide]].tolist())
-        split, unknown = split_by_ends(start[table].astype(float), end[table].astype(float), those, places)
+        split, unknown = _divide(rows, at, some, places)
         collective[some] = -1
-        if any(len(columns) > (every[at].size or wide) for _, columns, _ in split):
-            unsure += [*some]
-            continue
-        unsure += [*table[unknown].ravel()]
-        for row, columns, ranks_of in split:
-            collective[table[row, columns]] = len(hows)
-            hows.append(how[at])
-            of_group.append(groups.number(ranks_of) if ranks_of else group[at])
-    members = pl.DataFrame({"collective": collective, "part": part}).filter(pl.col("collective") >= 0)
+        unsure += unknown
+        for those, ranks in split:
+            collective[those] = len(of_kind)
+            divided |= {len(of_kind): ranks} if ranks else {}
+            of_kind.append(at)
+    hows = [each.how(by_number) for each, by_number in zip(rows.kinds, rows.by_number.tolist(), strict=True)]
+    usual = [groups.number(each.ranks or having) for each, having in zip(rows.kinds, rows.having, strict=True)]
     about = pl.DataFrame(
-        {"collective": np.arange(len(hows)), "how": map(str, hows), "group": of_group},
-        schema={**dict.fromkeys(("collective",), pl.Int64), "how": pl.String, "group": pl.Int64},
+        {
+            "collective": range(len(of_kind)),
+            "how": [hows[at] for at in of_kind],
+            "group": [groups.number(divided[k]) if k in divided else usual[at] for k, at in enumerate(of_kind)],
+        },
+        schema={"collective": pl.Int64, "how": pl.String, "group": pl.Int64},
     )
-    about = about.filter(pl.col("collective").is_in(members["collective"].unique().implode()))
-    # From 0, without those that were divided.
-    fresh = about.select("collective", fresh=pl.int_range(pl.len(), dtype=pl.Int64))
-    members, about = (
-        table.join(fresh, on="collective", maintain_order="left").with_columns(collective="fresh").drop("fresh")
-        for table in (members, about)
-    )
-    left = pl.DataFrame({"part": part, "row": np.arange(len(part))}).filter(pl.Series(collective < 0))
+    members = pl.DataFrame({"collective": collective, "part": rows.part}).filter(pl.col("collective") >= 0)
+    left = pl.DataFrame({"part": rows.part, "row": np.arange(len(rows.part))}).filter(pl.Series(collective < 0))
     unknown_group = pl.when(pl.col("row").is_in(unsure)).then(pl.lit("group_unknown"))
+    # Those that were divided have no members.
+    about = about.join(members, on="collective", how="semi", maintain_order="left")
     return members, about, left.select("part", why=unknown_group)
+
+
+def _by_occurrence(rows: _Rows) -> Ints:
+    """Of each part the number of its collective; -1: none. The k-th of each rank together, of those ranks that have as
+    many as most; where no two ranks have equally many, or most have none, none are."""
+    # A number twice on one rank is of two kernels of one call: the k-th of each.
+    key = _numbered(rows.kind, np.where(rows.by_number[rows.kind], rows.sequence, -1))
+    place, count = _places(key * (int(rows.rank.max(initial=0)) + 1) + rows.rank)
+    usual, alike = (each[key] for each in _usual_counts(key, rows.rank, count, place))
+    recorded = rows.recorded[rows.kind]
+    most = rows.by_number[rows.kind] | (2 * alike >= recorded)
+    sure = (count == usual) & (((alike > 1) & most) | (alike == recorded))
+    collective = np.full(len(rows.part), -1, dtype=np.int64)
+    collective[sure] = _numbered(key[sure], place[sure])
+    return collective
+
+
+def _divide(
+    rows: _Rows, kind: int, some: Ints, places: Places
+) -> tuple[list[tuple[Ints, tuple[int, ...] | None]], list[int]]:
+    """The rows `some`, of a kind of which nobody knows the group, as collectives, each with its group where that is not
+    the kind's; and rows of which the ends do not tell whose they are."""
+    some = some[np.lexsort((rows.start[some], rows.rank[some]))]
+    ranks = tuple(np.unique(rows.rank[some]).tolist())
+    # Rank by rank, of which each has as many.
+    table = some.reshape(len(ranks), -1).T
+    begun, over = (times[table].astype(np.float64) for times in (rows.start, rows.end))
+    split, unknown = split_by_ends(begun, over, ranks, places)
+    if any(len(columns) > (rows.kinds[kind].size or len(ranks)) for _, columns, _ in split):
+        return [], some.tolist()
+    return [(table[row, columns], group) for row, columns, group in split], table[unknown].ravel().tolist()
 
 
 def _usual_counts(key: Ints, rank: Ints, count: Ints, place: Ints) -> tuple[Ints, Ints]:

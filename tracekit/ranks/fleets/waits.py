@@ -6,14 +6,15 @@ came: what is small is sent without them.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.interval import Ints
-from tracekit.ranks.digests import RankRecording
+from tracekit.ranks.digests import RankRecording, Talk
 from tracekit.ranks.fleets.clocks import Clocks
 from tracekit.ranks.fleets.ends import APART_SHARE, Loose, Times, grow_by_ends, meet_by_ends
 from tracekit.ranks.fleets.parts import MEMBERS, Groups, Parts
@@ -55,46 +56,49 @@ def settle(parts: Parts, clocks: Clocks, recordings: Mapping[int, RankRecording]
     every = parts.every.with_columns(
         start=pl.Series(clocks.common_of(rank, start)), end=pl.Series(clocks.common_of(rank, end))
     )
+    # With nobody else to communicate with.
+    of_two = len(recordings) == 2 and all(each.world_size == 2 for each in recordings.values())
+    about = _with_fault(parts, every, clocks, of_two=of_two)
+    unsound = about.filter(pl.col("why").is_not_null())
+    wrong = parts.members.join(unsound.select("collective", "why", "how"), on="collective")
+    # Order was wrong about it; its end may tell.
+    again = (pl.col("why") != "missing_rank") & pl.col("how").is_in(("signature", "order"))
+    loose = [parts.left.filter(pl.col("why").is_null()), wrong.filter(again).select("part", "why")]
+    sound = about.filter(pl.col("why").is_null())
+    members, flows = (
+        table.join(sound.select("collective"), on="collective", how="semi", maintain_order="left")
+        for table in (parts.members, parts.flows)
+    )
+    left = pl.concat([parts.left.filter(pl.col("why").is_not_null()), wrong.filter(~again).select("part", "why")])
+    sound = sound.select("collective", "how", "group", "one_way")
+    settled = Settled(every, members, sound, flows, parts.groups, left)
+    return _join_by_ends(settled, pl.concat(loose), parts.talk, clocks, frozenset(recordings))
+
+
+def _with_fault(parts: Parts, every: pl.DataFrame, clocks: Clocks, *, of_two: bool) -> pl.DataFrame:
+    """`Parts.about` with `why` it cannot be one collective, or tells nothing; None of a sound one. A job `of_two` ranks
+    has one group."""
     about = parts.about.join(_spans(parts.members, every), on="collective", how="left", maintain_order="left")
     about = about.join(_over(parts.flows, every), on="collective", how="left", maintain_order="left")
     widths = pl.Series([len(ranks) for ranks in parts.groups], dtype=pl.Int64).gather(about["group"])
-    # With nobody else to communicate with.
-    of_two = len(recordings) == 2 and all(each.world_size == 2 for each in recordings.values())
     alone = (pl.col("parts") < 2) | (pl.col("one_way") & pl.col("over").is_null())
     by_order = pl.col("how") == "order"
-    # A number in the sequence is sure, however far apart its ends; so is a place among equally many of one group where
-    # nothing that was joined so ended before it had begun elsewhere. Processes that share a GPU take turns, and their
-    # kernels end as far apart as these are long.
-    by_place = (pl.col("how") == "signature") | (by_order & of_two)
-    sure = (pl.col("how") == "sequence") | (by_place & clocks.at_once) | pl.col("one_way")
-    most = pl.max_horizontal(pl.lit(clocks.tolerance_ns), APART_SHARE * pl.col("shortest"))
     none = alone & by_order & (widths > pl.col("parts"))
     why = pl.when(none).then(pl.lit("ends_disagree")).when(alone).then(pl.lit("missing_rank"))
     if clocks.known:
+        # A number in the sequence is sure, however far apart its ends; so is a place among equally many of one group
+        # where nothing that was joined so ended before it had begun elsewhere. Processes that share a GPU take turns,
+        # and their kernels end as far apart as these are long.
+        by_place = (pl.col("how") == "signature") | (by_order & of_two)
+        sure = (pl.col("how") == "sequence") | (by_place & clocks.at_once) | pl.col("one_way")
+        most = pl.max_horizontal(pl.lit(clocks.tolerance_ns), APART_SHARE * pl.col("shortest"))
         impossible = pl.when("one_way").then("over").otherwise(pl.col("last") - pl.col("soonest"))
         why = why.when(impossible > clocks.tolerance_ns).then(pl.lit("not_at_once"))
         why = why.when(~sure & (pl.col("end") - pl.col("soonest") > most)).then(pl.lit("ends_disagree"))
     else:
         # Durations are compared, which says nothing of who came when: not all that is joined waits for the last.
         why = why.when("one_way").then(pl.lit("clocks_unknown"))
-    about = about.with_columns(why=why.otherwise(None))
-    unsound = about.filter(pl.col("why").is_not_null())
-    wrong = parts.members.join(unsound.select("collective", "why", "how", "one_way"), on="collective")
-    # Order was wrong about it; its end may tell.
-    again = (pl.col("why") != "missing_rank") & pl.col("how").is_in(("signature", "order"))
-    loose = pl.concat(
-        [parts.left.filter(pl.col("why").is_null()), wrong.filter(again).select("part", "why")], how="vertical"
-    )
-    sound = about.filter(pl.col("why").is_null())
-    settled = Settled(
-        every,
-        parts.members.join(sound.select("collective"), on="collective", maintain_order="left"),
-        sound.select("collective", "how", "group", "one_way"),
-        parts.flows.join(sound.select("collective"), on="collective", maintain_order="left"),
-        parts.groups,
-        pl.concat([parts.left.filter(pl.col("why").is_not_null()), wrong.filter(~again).select("part", "why")]),
-    )
-    return _join_by_ends(settled, loose, parts, clocks, [*recordings])
+    return about.with_columns(why=why.otherwise(None))
 
 
 def _spans(members: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
@@ -116,7 +120,9 @@ def _over(flows: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
     return flows.select("collective", over=begun - over).group_by("collective").agg(pl.col("over").max())
 
 
-def _join_by_ends(settled: Settled, loose: pl.DataFrame, parts: Parts, clocks: Clocks, recorded: list[int]) -> Settled:
+def _join_by_ends(
+    settled: Settled, loose: pl.DataFrame, talk: Sequence[Talk], clocks: Clocks, recorded: frozenset[int]
+) -> Settled:
     """Where ranks recorded unequally many, what ends at once: with a collective that others were joined to, else with
     each other."""
     if not loose.height:
@@ -124,53 +130,56 @@ def _join_by_ends(settled: Settled, loose: pl.DataFrame, parts: Parts, clocks: C
     rank, start, end, sequence = (settled.parts[name].to_numpy() for name in ("rank", "start", "end", "sequence"))
     times = Times(rank, start, end, sequence, clocks.tolerance_ns)
     kinds: dict[object, list[Loose]] = defaultdict(list)
+    numbers = settled.parts["talk"]
     for part in sorted(loose["part"]):
-        one = parts.talk[settled.parts["talk"][part]]
-        key = (one.group, one.ranks or one.size, one.signature, times.sequence[part] >= 0)
-        kinds[key].append(Loose(part, one.ranks))
-    grown: set[int] = set()
-    sound: dict[int, list[int]] = {}
+        one = talk[numbers[part]]
+        key = (one.group, one.ranks or one.size, one.signature, sequence[part] >= 0)
+        kinds[key].append(Loose(part, one.ranks, of_all=one.exchange == "all"))
+    grown: dict[int, list[int]] = {}
     fresh: list[list[int]] = []
-    every = [each for some in kinds.values() for each in some]
     if clocks.known:
-        barriers = settled.about.filter(~pl.col("one_way"))
-        of_group = dict(barriers.select("collective", "group").iter_rows())
-        members = settled.members.filter(pl.col("collective").is_in(barriers["collective"].implode()))
-        sound = dict(members.group_by("collective", maintain_order=True).agg("part").iter_rows())
-        groups = {number: settled.groups[at] for number, at in of_group.items()}
-        of_all = [each for each in every if parts.talk[settled.parts["talk"][each.row]].exchange == "all"]
-        grown = grow_by_ends(sound, groups, of_all, times)
-        taken = {row for number in grown for row in sound[number]}
-        for some in kinds.values():
-            left = [each for each in some if each.row not in taken]
-            if left and parts.talk[settled.parts["talk"][left[0].row]].exchange == "all":
-                fresh += meet_by_ends(left, recorded, times)
-    joined = {row for number in grown for row in sound[number]} | {row for rows in fresh for row in rows}
+        grown = _grown(settled, [each for some in kinds.values() for each in some if each.of_all], times)
+        taken = {row for rows in grown.values() for row in rows}
+        left = ([each for each in some if each.row not in taken and each.of_all] for some in kinds.values())
+        fresh = [rows for some in left if some for rows in meet_by_ends(some, recorded, times)]
+    joined = {row for rows in (*grown.values(), *fresh) for row in rows}
     why = dict(loose.iter_rows())
     rest: list[tuple[int, str]] = []
     for some in kinds.values():
-        ranks = {*some[0].group} or {int(times.rank[each.row]) for each in some}
-        others = "counts_differ" if len(ranks.intersection(recorded)) > 1 else "missing_rank"
+        ranks = {*some[0].group} or {int(rank[each.row]) for each in some}
+        others = "counts_differ" if len(ranks & recorded) > 1 else "missing_rank"
         rest += [(each.row, why[each.row] or others) for each in some if each.row not in joined]
-    numbers, groups_ = Groups(settled.groups), []
+    left_over = pl.DataFrame(rest, schema=settled.left.schema, orient="row")
+    groups = [talk[numbers[rows[0]]].ranks or tuple(sorted(rank[rows].tolist())) for rows in fresh]
+    return _with_joined(replace(settled, left=pl.concat([settled.left, left_over])), grown, fresh, groups)
+
+
+def _grown(settled: Settled, loose: Sequence[Loose], times: Times) -> dict[int, list[int]]:
+    """Of barriers that `loose` ends at once with, all parts."""
+    barriers = settled.about.filter(~pl.col("one_way"))
+    members = settled.members.join(barriers.select("collective"), on="collective", how="semi", maintain_order="left")
+    sound = dict(members.group_by("collective", maintain_order=True).agg("part").iter_rows())
+    groups = {number: settled.groups[at] for number, at in barriers.select("collective", "group").iter_rows()}
+    return {number: sound[number] for number in sorted(grow_by_ends(sound, groups, loose, times))}
+
+
+def _with_joined(
+    settled: Settled, grown: dict[int, list[int]], fresh: list[list[int]], groups: list[tuple[int, ...]]
+) -> Settled:
+    """With collectives that ends have `grown` to all these parts, and `fresh` ones, of these groups."""
+    known = Groups(settled.groups)
     first = int(settled.about["collective"].max() or 0) + 1  # type: ignore[arg-type]
-    found = [(first + at, row) for at, rows in enumerate(fresh) for row in rows]
-    found += [(number, row) for number in grown for row in sound[number]]
-    kept = settled.members.filter(~pl.col("collective").is_in([*grown]))
-    for at, rows in enumerate(fresh):
-        one = parts.talk[settled.parts["talk"][rows[0]]]
-        group = numbers.number(one.ranks or tuple(sorted(times.rank[rows].tolist())))
-        groups_.append((first + at, "ends", group, False))
+    about = [(first + at, "ends", known.number(ranks), False) for at, ranks in enumerate(groups)]
+    found = [(number, row) for number, rows in (*grown.items(), *enumerate(fresh, first)) for row in rows]
     ends = pl.when(pl.col("collective").is_in([*grown])).then(pl.lit("ends")).otherwise("how")
-    return Settled(
-        settled.parts,
-        pl.concat([kept, pl.DataFrame(found, schema=MEMBERS, orient="row")]),
-        pl.concat(
-            [settled.about.with_columns(how=ends), pl.DataFrame(groups_, schema=settled.about.schema, orient="row")]
+    kept = settled.members.filter(~pl.col("collective").is_in([*grown]))
+    return replace(
+        settled,
+        members=pl.concat([kept, pl.DataFrame(found, schema=MEMBERS, orient="row")]),
+        about=pl.concat(
+            [settled.about.with_columns(how=ends), pl.DataFrame(about, schema=settled.about.schema, orient="row")]
         ),
-        settled.flows,
-        tuple(numbers.numbers),
-        pl.concat([settled.left, pl.DataFrame(rest, schema=settled.left.schema, orient="row")]),
+        groups=tuple(known.numbers),
     )
 
 
