@@ -110,30 +110,27 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
     reduced = reduced or reduce_ranks(joined)
     chosen = choose_explained(reduced)
     joined = replace(joined, digests={rank: each for rank, each in joined.digests.items() if rank in chosen})
-    summaries, digests, clocks = joined.job.digests, joined.digests, joined.clocks
-    stages, steps, waited = reduced.stages, reduced.steps, reduced.waited
-    of_digests = tuple(some for each in stages if (some := tuple(rank for rank in each if rank in digests)))
-    work = compare_work(digests, of_digests)
-    lateness = find_lateness(joined)
-    places = LatePlaces(digests)
-    late = explain_lateness(lateness, waited, places)
+    summaries, digests, steps = joined.job.digests, joined.digests, reduced.steps
+    stages = tuple(some for each in reduced.stages if (some := tuple(rank for rank in each if rank in digests)))
+    work, lateness, places = compare_work(digests, stages), find_lateness(joined), LatePlaces(digests)
+    late = explain_lateness(lateness, reduced.waited, places)
     uses = _with_digests(joined, reduced.uses, work.slower)
-    table = CollectiveTable(joined)
+    table, unmatched = CollectiveTable(joined), _unmatched(joined)
     collectives, worst = table.by_kind(), _worst(table, lateness, places)
-    unmatched = _unmatched(joined)
-    found = findings.find(joined, uses, collectives, late, work.uneven, of_digests, alike=_alike(joined, unmatched))
-    staged = findings.find_uneven_stages(uses, steps.computed, stages) if _alike(joined, unmatched) else ()
+    alike = _alike(joined, unmatched)
+    found = findings.find(joined, uses, collectives, late, work.uneven, stages, alike=alike)
+    staged = findings.find_uneven_stages(uses, steps.computed, reduced.stages) if alike else ()
     slow = findings.find_slow(reduced.stragglers, uses, found)
     marked = any(each.steps for each in summaries.values())
     return Ranks(
-        world=joined.job.world(clocks.hosts),
-        clock=clocks.told(),
+        world=joined.job.world(joined.clocks.hosts),
+        clock=joined.clocks.told(),
         steps=StepsRead(next(iter(summaries.values())).window, max(map(count_steps, summaries.values()))),
         ranks=uses,
         collectives=collectives,
         late=late,
         unmatched=unmatched,
-        waits=waited,
+        waits=reduced.waited,
         uneven=work.uneven,
         findings=findings.in_order((*found, *staged, *slow), reduced.stragglers),
         notes=(*notes_of(joined), *_not_tested(joined)),
@@ -143,7 +140,7 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
         straggler_rule=reduced.rule,
         by_step=spread_by_step(steps) if marked else (),
         step_rows=list_step_rows(steps, reduced.stragglers) if marked else (),
-        stretches=draw_stretches(joined, worst, waited, lateness) if drawn else (),
+        stretches=draw_stretches(joined, worst, reduced.waited, lateness) if drawn else (),
     )
 
 

@@ -185,71 +185,63 @@ def _with_joined(
 
 def measure_waits(settled: Settled, clocks: Clocks) -> FleetWaits:
     """On unknown clocks the shortest kernel of a collective is taken for its transfer: what others took longer they
-    waited at least."""
-    times = settled.members.hstack(settled.parts.select("rank", "start", "end")[settled.members["part"]])
-    begun, over = pl.col("start"), pl.col("end")
+    waited at least; who was waited for nobody knows."""
+    began = settled.members.select("collective", began=settled.parts["start"].gather(settled.members["part"]))
+    order = began.group_by("collective").agg(pl.col("began").min()).sort("began", "collective")
+    about = order.join(settled.about, on="collective", maintain_order="left").with_row_index("number")
+    about = about.with_columns(pl.col("number").cast(pl.Int64))
+    numbered = settled.members.join(about.select("collective", "number", "one_way"), on="collective")
+    times = numbered.select("part", "one_way", collective="number")
+    times = times.hstack(settled.parts.select("rank", "start", "end")[times["part"]])
     if not clocks.known:
         # As if all had left at once.
-        times = times.with_columns(start=begun - over, end=pl.lit(0, dtype=pl.Int64))
-    times = times.sort("collective", "start", "rank")
-    last = begun.last().over("collective")
-    waiting = pl.min_horizontal(last, over) - begun
-    late = pl.when(waiting > 0).then(pl.col("rank").last().over("collective")).otherwise(-1)
-    one_way = settled.about.filter("one_way")["collective"]
-    of_all = ~pl.col("collective").is_in(one_way.implode())
-    times = times.with_columns(
-        waiting=pl.when(of_all).then(waiting).otherwise(0), late=pl.when(of_all).then(late).otherwise(-1)
-    )
-    times = times.join(_of_flows(settled), on="part", how="left", maintain_order="left", suffix="_flow").with_columns(
-        waiting=pl.coalesce("waiting_flow", "waiting"), late=pl.coalesce("late_flow", "late")
-    )
+        times = times.with_columns(start=pl.col("start") - pl.col("end"), end=pl.lit(0, dtype=pl.Int64))
+    times = _waiting(times.sort("collective", "start", "rank"), settled)
+    if not clocks.known:
+        times = times.with_columns(late=pl.lit(-1, dtype=pl.Int64))
     of_each = times.group_by("collective", maintain_order=True).agg(
-        first=begun.first(),
-        last=begun.last(),
+        first=pl.col("start").first(),
+        last=pl.col("start").last(),
         came_last=pl.col("rank").last(),
         longest=pl.col("waiting").max(),
         whom=pl.col("late").sort_by("waiting", "rank", descending=[True, False]).first(),
     )
-    spread = (
-        pl.when(pl.col("collective").is_in(one_way.implode()))
-        .then("longest")
-        .otherwise(pl.col("last") - pl.col("first"))
+    last_rank = pl.when(pl.col("whom") >= 0).then("whom").otherwise("came_last")
+    collectives = (
+        about.select("how", "group", "one_way")
+        .hstack(of_each)
+        .select(
+            "collective",
+            "how",
+            "group",
+            "one_way",
+            "first",
+            "last",
+            last_rank=last_rank if clocks.known else pl.lit(-1, dtype=pl.Int64),
+            spread=pl.when("one_way").then("longest").otherwise(pl.col("last") - pl.col("first")),
+        )
     )
-    of_each = of_each.join(settled.about, on="collective").select(
-        "collective",
-        "how",
-        "group",
-        "one_way",
-        "first",
-        "last",
-        last_rank=pl.when(pl.col("whom") >= 0).then("whom").otherwise("came_last") if clocks.known else pl.lit(-1),
-        spread=spread,
-    )
-    began = settled.members.select("collective", began=settled.parts["start"].gather(settled.members["part"]))
-    order = began.group_by("collective").agg(pl.col("began").min()).sort("began", "collective")
-    numbers = order.select("collective", number=pl.int_range(pl.len(), dtype=pl.Int64))
-    of_each, times = (
-        table.join(numbers, on="collective", maintain_order="left").with_columns(collective="number").drop("number")
-        for table in (of_each.sort("collective"), times)
-    )
-    told = times.select("collective", "part", "waiting", "late" if clocks.known else pl.lit(-1, pl.Int64).alias("late"))
+    members = times.sort("collective", "rank").select("collective", "part", "waiting", "late")
     columns: dict[str, Ints] = {}
-    at = told["part"].to_numpy()
     for name in ("collective", "waiting", "late"):
         columns[name] = np.full(settled.parts.height, -1, dtype=np.int64)
-        columns[name][at] = told[name].to_numpy()
-    order_of_members = (
-        times["rank"]
-        .to_frame()
-        .with_columns(collective=told["collective"])
-        .select(place=pl.arg_sort_by("collective", "rank"))["place"]
-    )
-    return FleetWaits(
-        settled.parts.with_columns(**{name: pl.Series(values) for name, values in columns.items()}),
-        told[order_of_members],
-        of_each.sort("collective"),
-        settled.groups,
-        settled.left,
+        columns[name][members["part"].to_numpy()] = members[name].to_numpy()
+    parts = settled.parts.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
+    return FleetWaits(parts, members, collectives, settled.groups, settled.left)
+
+
+def _waiting(times: pl.DataFrame, settled: Settled) -> pl.DataFrame:
+    """With how long each part waited, and for which rank: at barriers for the last to start. `times` are in that
+    order."""
+    waiting = pl.min_horizontal(pl.col("start").last().over("collective"), "end") - pl.col("start")
+    last = pl.col("rank").last().over("collective")
+    times = times.with_columns(waiting=pl.when("one_way").then(0).otherwise(waiting), last=last)
+    times = times.with_columns(late=pl.when(pl.col("waiting") > 0).then("last").otherwise(-1)).drop("last")
+    if not settled.flows.height:
+        return times
+    flows = times.join(_of_flows(settled), on="part", how="left", maintain_order="left", suffix="_flow")
+    return flows.with_columns(
+        pl.coalesce("waiting_flow", "waiting").alias("waiting"), late=pl.coalesce("late_flow", "late")
     )
 
 
