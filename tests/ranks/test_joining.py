@@ -11,6 +11,7 @@ from tracekit.errors import TracekitError
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.fleets.clocks import align_clocks
 from tracekit.ranks.job_figures import Ranks
+from tracekit.ranks.summary import summarise
 from tracekit.ranks.telling import join_ranks
 
 
@@ -271,6 +272,11 @@ def test_what_was_waited_for_others_to_start_recording_is_in_no_figure() -> None
     assert told.ranks[0].start_skew_us == pytest.approx(2_999_500)
     assert told.ranks[0].waiting_us == pytest.approx(800 + 300)
     assert "start_skew" in codes(told)
+    # The same where summaries are all there is.
+    for use, known in zip(join_ranks([summarise(early), summarise(late)]).ranks, told.ranks, strict=True):
+        assert use.start_skew_us == known.start_skew_us and use.waiting_us == known.waiting_us
+        own, known_own = (each.compute_us + each.idle_us for each in (use, known))
+        assert (use.span_us, own) == pytest.approx((known.span_us, known_own), rel=0.01)
 
 
 def test_no_recording_is_an_error() -> None:

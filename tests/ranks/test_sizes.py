@@ -65,7 +65,7 @@ def tell(digests: Sequence[RankDigest]) -> Ranks:
     """As of more ranks than are held at once: summaries first, then the digests of those that are explained."""
     joined = match_ranks([summarise(each) for each in digests])
     reduced = reduce_ranks(joined)
-    return tell_ranks(hold(joined, [digests[rank] for rank in choose_explained(reduced)]), reduced)
+    return tell_ranks(hold(joined, {rank: digests[rank] for rank in choose_explained(reduced)}), reduced)
 
 
 def said(told: Ranks) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Which recordings are of one job, on which clocks, and which of their collectives are one?"""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -32,11 +32,10 @@ def match_ranks(recordings: Sequence[RankDigest | RankSummary], left_out: Sequen
     return joined
 
 
-def hold(joined: Joined, digests: Collection[RankDigest]) -> Joined:
-    """With these digests, of ranks of the job."""
+def hold(joined: Joined, digests: Mapping[int, RankDigest]) -> Joined:
+    """With these digests, by ranks of the job."""
     begins = _begins(joined.job, joined.clocks)
-    held = {each.rank: each for each in digests if each.rank is not None}
-    cut = {rank: begin_at(each, begins[rank]) if joined.skews_us[rank] else each for rank, each in held.items()}
+    cut = {rank: begin_at(each, begins[rank]) if joined.skews_us[rank] else each for rank, each in digests.items()}
     return replace(joined, digests=cut)
 
 

@@ -192,9 +192,11 @@ def _alike(joined: Joined, unmatched: Sequence[UnmatchedCollectives]) -> bool:
 
 def _unmatched(joined: Joined) -> tuple[UnmatchedCollectives, ...]:
     waits = joined.waits
-    rows = waits.left.hstack(waits.parts.select("rank", us=(pl.col("end") - pl.col("start")))[waits.left["part"]])
-    told = rows.sort("part").group_by("rank", "why", maintain_order=True).agg(pl.len(), pl.col("us").sum() / 1e3)
-    return tuple(UnmatchedCollectives(rank, cast("Unmatched", why), *sums) for rank, why, *sums in told.iter_rows())
+    rows = waits.left.hstack(waits.parts.select("rank", ns=pl.col("end") - pl.col("start"))[waits.left["part"]])
+    told = rows.sort("part").group_by("rank", "why", maintain_order=True).agg(pl.len(), pl.col("ns").sum())
+    return tuple(
+        UnmatchedCollectives(rank, cast("Unmatched", why), count, ns / 1e3) for rank, why, count, ns in told.iter_rows()
+    )
 
 
 def notes_of(joined: Joined) -> tuple[RankNote, ...]:

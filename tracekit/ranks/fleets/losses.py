@@ -16,8 +16,8 @@ from tracekit.ranks.job_figures import CauseShare, Straggler, WaitedFor
 def sum_waits(waits: FleetWaits) -> tuple[WaitedFor, ...]:
     """How long each rank waited for each other."""
     told = waits.parts.filter((pl.col("late") >= 0) & (pl.col("waiting") > 0))
-    sums = told.group_by("rank", "late").agg(pl.col("waiting").sum() / 1e3).sort("rank", "late")
-    return tuple(WaitedFor(*row) for row in sums.iter_rows())
+    sums = told.group_by("rank", "late").agg(pl.col("waiting").sum()).sort("rank", "late")
+    return tuple(WaitedFor(rank, late, ns / 1e3) for rank, late, ns in sums.iter_rows())
 
 
 def explain_straggler(each: Straggler, steps: Steps, waited: Sequence[WaitedFor]) -> Straggler:

@@ -64,6 +64,10 @@ class RanksReading(Struct, frozen=True):
             return _with_rank_of_name(read_digest(files.content_of(kept), kept), place)
         return self.made(place)
 
+    def placed_digest(self, place: str) -> tuple[str, RankDigest]:
+        """The same, and the place."""
+        return place, self.digest(place)
+
     def summary(self, place: str) -> tuple[str, RankSummary]:
         """What many ranks are reduced by, and the place."""
         if (kept := self._kept(place)) is not None:
@@ -135,6 +139,13 @@ def read_ranks(
     """The digest of each recording, in the order of `places`. What cannot be read goes to `refused`, as long as
     anything can. Raises TracekitError where nothing can; without `refused` for the first one."""
     return _ask_each_place(reading.digest, places, unpacked_bytes(places), executor, refused)
+
+
+def read_fully(
+    places: Sequence[str], reading: RanksReading, executor: Executor | None = None, refused: Refused | None = None
+) -> list[tuple[str, RankDigest]]:
+    """The same with each one's place."""
+    return _ask_each_place(reading.placed_digest, places, unpacked_bytes(places), executor, refused)
 
 
 def read_fleet(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tracekit.errors import TracekitError
 from tracekit.measure.engines import opened_engine
 from tracekit.ranks.joining import hold, match_ranks
-from tracekit.ranks.reading.loading import RanksReading, memory_to_read, read_fleet, read_ranks
-from tracekit.ranks.telling import choose_explained, list_collectives, reduce_ranks, tell_ranks
+from tracekit.ranks.reading.loading import RanksReading, memory_to_read, read_fleet, read_fully, read_ranks
+from tracekit.ranks.telling import Reduced, choose_explained, list_collectives, reduce_ranks, tell_ranks
 from tracekit.ranks.world import notes_of_unread
 
 if TYPE_CHECKING:
@@ -32,15 +32,29 @@ def tell_recordings(
             joined = join_recordings(found, reading, executor)
             reduced = reduce_ranks(joined)
         else:
-            unread: list[TracekitError] = []
-            read = read_fleet(found, reading, executor, unread.append)
-            joined = match_ranks([each for _, each in read], notes_of_unread(unread))
-            reduced = reduce_ranks(joined)
-            places = {(each.path, each.rank): place for place, each in read}
-            chosen = ((rank, joined.job.digests[rank].path) for rank in choose_explained(reduced))
-            some = [places.get((path, rank)) or places[path, None] for rank, path in chosen]
-            joined = hold(joined, read_ranks(some, reading, executor))
+            joined, reduced = _join_many(found, reading, executor)
     return tell_ranks(joined, reduced, drawn=drawn), list_collectives(joined) if each_alone else None
+
+
+def _join_many(found: Sequence[str], reading: RanksReading, executor: Executor | None) -> tuple[Joined, Reduced]:
+    """Summaries of all, then digests of those that are explained. Whose summary alone can be read is left out too."""
+    unread: list[TracekitError] = []
+    read = read_fleet(found, reading, executor, unread.append)
+    while True:
+        joined = match_ranks([each for _, each in read], notes_of_unread(unread))
+        reduced = reduce_ranks(joined)
+        places = {(each.path, each.rank): place for place, each in read}
+        recorded = joined.job.digests
+        chosen = {
+            places.get((recorded[rank].path, rank)) or places[recorded[rank].path, None]: rank
+            for rank in choose_explained(reduced)
+        }
+        failed = len(unread)
+        digests = read_fully([*chosen], reading, executor, unread.append)
+        if len(unread) == failed:
+            return hold(joined, {chosen[place]: each for place, each in digests}), reduced
+        lost = chosen.keys() - {place for place, _ in digests}
+        read = [each for each in read if each[0] not in lost]
 
 
 def join_recordings(found: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> Joined:
