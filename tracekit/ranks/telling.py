@@ -46,7 +46,7 @@ from tracekit.ranks.world import count_steps
 MOSTLY_OTHER = 0.5
 OF_OTHERS = ("counts_differ", "ends_disagree", "not_at_once")
 #: So many ranks are read in full, and of these so many for being late, or slow: they, and those that waited for them.
-MOST_EXPLAINED, MOST_LATE = 32, 4
+MOST_EXPLAINED, MOST_LATE = 24, 3
 
 
 class Reduced(Struct, frozen=True):
@@ -164,7 +164,7 @@ def _worst(table: CollectiveTable, lateness: Sequence[Lateness], places: LatePla
 def _with_digests(joined: Joined, uses: Sequence[RankUse], slower: dict[int, float]) -> tuple[RankUse, ...]:
     """With what only digests tell of some: exposed waiting to the nanosecond, the price of overlap, and how fast each
     ran what all of them ran."""
-    prices = price_overlap(joined.digests) if joined.digests else {}
+    prices = price_overlap(joined.digests)
     waiting = joined.waits.parts["waiting"].to_numpy()
     found = []
     for use in uses:
