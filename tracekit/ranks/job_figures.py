@@ -67,7 +67,9 @@ class RankUse(Struct, frozen=True):
     exposed_transfer_us: float | None
     idle_us: float
     idle_causes: tuple[CauseShare, ...]
-    overlap_price_us: float | None  #: By how much compute took longer beside collectives than alone.
+    overlap_price_us: (
+        float | None
+    )  #: By how much compute took longer beside collectives than alone; of many ranks told of some.
     overlap_price_ci95: tuple[float, float] | None
     slower: float  #: Time of the kernels that all ranks ran alike, by the median rank's, less one.
     collectives: int
@@ -360,8 +362,8 @@ class RanksFigures(Struct, frozen=True):
     findings: tuple[RankFinding, ...] = ()
     notes: tuple[RankNote, ...] = ()
     worst: tuple[OneCollective, ...] = ()  #: The single collectives with most waiting, the most first.
-    groups: tuple[RankGroup, ...] = ()  #: By host, and by each axis of parallelism; of a fleet.
-    stragglers: tuple[Straggler, ...] = ()  #: Of a fleet, those that lose most first.
+    groups: tuple[RankGroup, ...] = ()  #: By host, and by each axis of parallelism.
+    stragglers: tuple[Straggler, ...] = ()  #: Those that lose most first.
     straggler_rule: StragglerRule | None = None  #: None where too few ranks are alike to compare them.
     by_step: tuple[StepSpread, ...] = ()
     step_rows: tuple[StepRow, ...] = ()  #: Stragglers, and the others by neighbouring ranks.

@@ -65,11 +65,14 @@ class Times(Struct, frozen=True):
 
 
 def grow_by_ends(
-    sound: dict[int, list[int]], groups: dict[int, tuple[int, ...]], loose: Sequence[Loose], times: Times
+    sound: dict[int, list[int]],
+    by_end: Sequence[tuple[int, int]],
+    groups: dict[int, tuple[int, ...]],
+    loose: Sequence[Loose],
+    times: Times,
 ) -> set[int]:
     """Adds to collectives, of the rows that `sound` has, what ended at once with them on a rank of their group that
-    lacks them. Which of these have grown."""
-    by_end = sorted((int(np.median(times.end[rows])), at) for at, rows in sound.items())
+    lacks them. Which of these have grown. `by_end` has when each ended, the median, and its number, in order."""
     moments = np.array([moment for moment, _ in by_end], dtype=np.int64)
     grown: set[int] = set()
     for each in loose:
@@ -192,10 +195,26 @@ def _stated_groups(over: Floats, ranks: tuple[int, ...], places: Places) -> list
 
 def _clusters(over: Floats, one_host: bool) -> list[list[int]]:
     clusters: list[list[int]] = []
+    if over.shape[1] > MOST_COMPARED:
+        return _clusters_of_many(over)
     for at in range(over.shape[1]):
         near = [each for each in clusters if any(_meet(over[:, at], over[:, other], one_host) for other in each)]
         merged = sorted([at, *(other for each in near for other in each)])
         clusters = [each for each in clusters if each not in near] + [merged]
+    return clusters
+
+
+def _clusters_of_many(over: Floats) -> list[list[int]]:
+    """The same by one rank of each cluster, and one clock: the time taken grows with ranks times clusters."""
+    clusters: list[list[int]] = []
+    for at in range(over.shape[1]):
+        apart = np.abs(over[:, [each[0] for each in clusters]] - over[:, [at]])
+        usual, most = np.quantile(apart, (0.5, 0.9), axis=0) if clusters else np.zeros((2, 0))
+        near = np.flatnonzero((usual <= CLOSE_NS) & (most <= HARDLY_NS))
+        if len(near):
+            clusters[near[0]].append(at)
+        else:
+            clusters.append([at])
     return clusters
 
 

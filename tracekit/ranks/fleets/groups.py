@@ -1,4 +1,4 @@
-"""How do the hosts of a fleet, and the places on each axis of its parallelism, compare?"""
+"""How do the hosts of a job, and the places on each axis of its parallelism, compare?"""
 
 import math
 from collections import defaultdict

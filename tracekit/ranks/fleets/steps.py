@@ -1,4 +1,4 @@
-"""What did each rank of a fleet do in each step, beside the ranks that do the same work?"""
+"""What did each rank do in each step, beside the ranks that do the same work?"""
 
 from collections.abc import Mapping, Sequence
 

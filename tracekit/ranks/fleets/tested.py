@@ -1,4 +1,4 @@
-"""All ranks, hosts and links of a fleet, tested together: what of them are stragglers?"""
+"""All ranks, hosts and links, tested together: what of them are stragglers?"""
 
 from collections import defaultdict
 from collections.abc import Sequence

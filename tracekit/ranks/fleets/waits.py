@@ -159,8 +159,10 @@ def _grown(settled: Settled, loose: Sequence[Loose], times: Times) -> dict[int, 
     barriers = settled.about.filter(~pl.col("one_way"))
     members = settled.members.join(barriers.select("collective"), on="collective", how="semi", maintain_order="left")
     sound = dict(members.group_by("collective", maintain_order=True).agg("part").iter_rows())
+    ends = members.select("collective", end=settled.parts["end"].gather(members["part"])).group_by("collective")
+    by_end = ends.agg(pl.col("end").median().cast(pl.Int64)).select("end", "collective").sort("end", "collective")
     groups = {number: settled.groups[at] for number, at in barriers.select("collective", "group").iter_rows()}
-    return {number: sound[number] for number in sorted(grow_by_ends(sound, groups, loose, times))}
+    return {number: sound[number] for number in sorted(grow_by_ends(sound, by_end.rows(), groups, loose, times))}
 
 
 def _with_joined(

@@ -102,7 +102,7 @@ def _waiting_share(use: RankUse) -> float:
 
 
 def _nobody_rests_on(told: Ranks) -> str:
-    """Who loses most; of a fleet how much; and who came last."""
+    """Who loses most, and who came last."""
     if len(told.ranks) < 2 or not any(use.exposed_us for use in told.ranks):
         return words.last_words(told)
     most = f"Rank {_loser(told).rank} loses most."

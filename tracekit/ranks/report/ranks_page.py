@@ -15,7 +15,7 @@ from tracekit.report import document as doc
 from tracekit.report.composition.shared import folded
 from tracekit.report.sections.call import CALL_PARTS
 
-#: Of a fleet there may be a finding for each of many hosts; the JSON has them all.
+#: Of many ranks there may be a finding for each of many hosts; the JSON has them all.
 MOST_FINDINGS = 60
 #: Bars of the first screen, late ranks, kinds of collectives, rows of the whole matrix, and rows unfolded.
 MOST_BARS, MOST_LATE, MOST_KINDS, MOST_MATRIX_ROWS, MOST_UNFOLDED = 8, 8, 50, 256, 16

@@ -221,7 +221,7 @@ def last_words(each: OneCollective) -> str:
 
 
 def because_heads(told: Ranks) -> tuple[str, ...]:
-    """Of why the last rank came late; none where nobody knows of any, as of fleets."""
+    """Of why the last rank came late; none where nobody knows of any."""
     return ("late because of",) if any(each.causes for each in told.worst) else ()
 
 
