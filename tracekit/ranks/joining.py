@@ -11,7 +11,6 @@ from tracekit.ranks.fleets.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one
 from tracekit.ranks.fleets.ends import share_a_clock
 from tracekit.ranks.fleets.parts import Parts, join_parts
 from tracekit.ranks.fleets.waits import Settled, measure_waits, settle
-from tracekit.ranks.foreign import find_foreign
 from tracekit.ranks.job_figures import RankNote
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.summary import begin_summary, summarise
@@ -19,6 +18,10 @@ from tracekit.ranks.world import Job, begin_at, gather_job
 
 #: What ranks waited longer for others to be recorded is no time of the job's.
 LEAST_SKEW_NS = 100_000_000
+#: Of fewer collectives, and of groups of two, nobody can say who is wrong.
+LEAST_COLLECTIVES, LEAST_MEMBERS = 4, 3
+#: Of a rank's collectives.
+MOSTLY_APART = 0.5
 
 
 def match_ranks(recordings: Sequence[RankDigest | RankSummary], left_out: Sequence[RankNote] = ()) -> Joined:
@@ -123,3 +126,17 @@ def _foreign(joined: Joined) -> tuple[int, ...]:
     members = parts.members.join(sure, on="collective")
     times = joined.waits.parts.select("rank", "start", "end")[members["part"]]
     return find_foreign(members.hstack(times), clocks.tolerance_ns)
+
+
+def find_foreign(parts: pl.DataFrame, tolerance_ns: float) -> tuple[int, ...]:
+    """Whose recordings are none of the job's, though they state its size: another run's, or of another part of this
+    one. In most of their collectives they were over before the others of the group came, or came when these had left.
+    Of `parts` in collectives that all leave at once: `collective`, `rank`, `start` and `end` on one clock. None where
+    they are no minority."""
+    within = parts.filter(pl.len().over("collective") >= LEAST_MEMBERS).with_columns(
+        first=pl.col("start").median().over("collective"), last=pl.col("end").median().over("collective")
+    )
+    apart = (pl.col("end") < pl.col("first") - tolerance_ns) | (pl.col("start") > pl.col("last") + tolerance_ns)
+    shares = within.group_by("rank").agg(apart.mean().alias("apart"), pl.len())
+    found = shares.filter((pl.col("len") >= LEAST_COLLECTIVES) & (pl.col("apart") >= MOSTLY_APART))["rank"].sort()
+    return tuple(found.to_list()) if 2 * len(found) < parts["rank"].n_unique() else ()

@@ -11,14 +11,11 @@ from msgspec.structs import replace
 from tracekit.ranks import findings
 from tracekit.ranks.digests import RankDigest, RankSummary
 from tracekit.ranks.fleets.accounts import account_ranks, exposed_of
-from tracekit.ranks.fleets.axes import Axis, find_axes
+from tracekit.ranks.fleets.axes import Axis, find_axes, group_ranks
 from tracekit.ranks.fleets.collectives import CollectiveTable, Why
-from tracekit.ranks.fleets.groups import group_ranks
-from tracekit.ranks.fleets.losses import explain_straggler, sum_waits
-from tracekit.ranks.fleets.step_rows import list_step_rows, spread_by_step
-from tracekit.ranks.fleets.steps import Steps, lay_out_steps
+from tracekit.ranks.fleets.steps import Steps, lay_out_steps, list_step_rows, spread_by_step
 from tracekit.ranks.fleets.stragglers import LEAST_STEPS
-from tracekit.ranks.fleets.tested import find_stragglers
+from tracekit.ranks.fleets.tested import explain_straggler, find_stragglers, sum_waits
 from tracekit.ranks.job_figures import (
     OneCollective,
     RankNote,

@@ -126,8 +126,8 @@ class _Kind(Struct, frozen=True):
 
 
 class _Rows(Struct, frozen=True):
-    """Parts that all of a group take part in, in columns, and their kinds: of each kind who has any, how many ranks of
-    its group were recorded, and whether numbers tell its collectives apart."""
+    """Parts that all of a group take part in, in columns, and their kinds. Of each kind: who has any, if it states no
+    ranks; how many ranks of its group were recorded; and whether numbers tell its collectives apart."""
 
     part: Ints
     rank: Ints
@@ -152,7 +152,12 @@ def _rows_of(table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, Ran
     ]
     part, rank, sequence, start, end = (table[name].to_numpy() for name in ("part", "rank", "sequence", "start", "end"))
     kind = np.array(known, dtype=np.int64)[2 * table["talk"].to_numpy() + (sequence >= 0)]
-    of_kind = pl.DataFrame({"kind": kind, "rank": rank}).group_by("kind").agg(pl.col("rank").unique().sort())
+    unknown = np.isin(kind, [at for at, each in enumerate(kinds) if not each.ranks])
+    of_kind = (
+        pl.DataFrame({"kind": kind[unknown], "rank": rank[unknown]})
+        .group_by("kind")
+        .agg(pl.col("rank").unique().sort())
+    )
     ranks = {at: tuple(some) for at, some in of_kind.iter_rows()}
     having = tuple(ranks.get(at, ()) for at in range(len(kinds)))
     recorded, by_number = np.zeros(len(kinds), dtype=np.int64), np.zeros(len(kinds), dtype=bool)
@@ -168,10 +173,10 @@ def _by_names(
     """Members, what is known of each collective, and what is left."""
     rows = _rows_of(table, talk, summaries)
     collective = _by_occurrence(rows)
-    # Of each collective its kind, and its group where that is not the kind's.
-    kinds = np.zeros(int(collective.max(initial=-1)) + 1, dtype=np.int64)
+    count = int(collective.max(initial=-1)) + 1
+    kinds = np.zeros(count, dtype=np.int64)
     kinds[collective[collective >= 0]] = rows.kind[collective >= 0]
-    of_kind, divided = [*kinds.tolist()], dict[int, tuple[int, ...]]()
+    divided: list[tuple[int, tuple[int, ...] | None]] = []  # Kinds of those that are made of others, and their groups.
     unsure: list[int] = []
     places = _places_of_groups(summaries)
     for at in (at for at, each in enumerate(rows.kinds) if not each.ranks and not rows.by_number[at]):
@@ -182,19 +187,15 @@ def _by_names(
         collective[some] = -1
         unsure += unknown
         for those, ranks in split:
-            collective[those] = len(of_kind)
-            divided |= {len(of_kind): ranks} if ranks else {}
-            of_kind.append(at)
+            collective[those] = count + len(divided)
+            divided.append((at, ranks))
     hows = [each.how(by_number) for each, by_number in zip(rows.kinds, rows.by_number.tolist(), strict=True)]
     usual = [groups.number(each.ranks or having) for each, having in zip(rows.kinds, rows.having, strict=True)]
-    about = pl.DataFrame(
-        {
-            "collective": range(len(of_kind)),
-            "how": [hows[at] for at in of_kind],
-            "group": [groups.number(divided[k]) if k in divided else usual[at] for k, at in enumerate(of_kind)],
-        },
-        schema={"collective": pl.Int64, "how": pl.String, "group": pl.Int64},
-    )
+    kinds = np.append(kinds, np.array([at for at, _ in divided], dtype=np.int64))
+    group = np.array(usual, dtype=np.int64)[kinds]
+    group[count:] = [groups.number(ranks) if ranks else usual[at] for at, ranks in divided]
+    how = pl.Series("how", hows, dtype=pl.String).gather(kinds)
+    about = pl.DataFrame({"collective": np.arange(len(kinds)), "how": how, "group": group})
     members = pl.DataFrame({"collective": collective, "part": rows.part}).filter(pl.col("collective") >= 0)
     left = pl.DataFrame({"part": rows.part, "row": np.arange(len(rows.part))}).filter(pl.Series(collective < 0))
     unknown_group = pl.when(pl.col("row").is_in(unsure)).then(pl.lit("group_unknown"))
@@ -268,9 +269,13 @@ def _places(key: Ints) -> tuple[Ints, Ints]:
 
 def _numbered(one: Ints, other: Ints) -> Ints:
     """Pairs as numbers from 0."""
-    # Sequence numbers may be so large that a product with them fits no 64 bits.
-    places = np.unique(other, return_inverse=True)[1]
-    numbers: Ints = np.unique(one * (len(other) + 1) + places, return_inverse=True)[1]
+    if not len(one):
+        return one
+    places, width = other - other.min(), int(other.max()) - int(other.min()) + 1
+    if width * (int(one.max()) + 1) >= 1 << 62:
+        # Sequence numbers may be so large that a product with them fits no 64 bits.
+        places, width = np.unique(other, return_inverse=True)[1], len(other)
+    numbers: Ints = np.unique(one * width + places, return_inverse=True)[1]
     return numbers
 
 
@@ -291,6 +296,8 @@ def _with_root(members: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk])
         schema={"talk": pl.Int64, "root": pl.Int64, "from": pl.Boolean},
         orient="row",
     )
+    if not roots.height:
+        return pl.DataFrame(schema=FLOWS)
     rows = _with_talk(members, every).join(roots, on="talk")
     own = rows.filter(pl.col("rank") == pl.col("root")).select("collective", other="part")
     found = rows.filter(pl.col("rank") != pl.col("root")).join(own, on="collective")
