@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,9 +11,13 @@ import pytest
 from msgspec.structs import replace
 from tests.ranks.jobs import make_digest
 
+from tracekit.ranks.digest_file import digest_bytes
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import Ranks
 from tracekit.ranks.joining import hold, match_ranks
+from tracekit.ranks.reading import telling
+from tracekit.ranks.reading.loading import RanksReading
+from tracekit.ranks.reading.recordings import find_recordings
 from tracekit.ranks.report.overview import ranks_overview
 from tracekit.ranks.report.ranks_page import ranks_report
 from tracekit.ranks.summary import summarise
@@ -117,3 +122,20 @@ def test_where_nobody_is_late_nobody_is_named_and_of_one_step_nothing_is_tested(
         assert note.startswith("1 step: whether a rank, host or link is slow beyond chance is not tested")
         assert whole.straggler_rule is None and "not_tested" not in {each.code for each in steps.notes}
         assert (steps.straggler_rule is not None) == (size >= 16)
+
+
+def test_of_more_ranks_than_are_held_one_whose_summary_alone_is_whole_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in play(4, "pause"):
+        content = bytearray(digest_bytes(each))
+        if each.rank == 3:
+            content[len(content) // 4] ^= 1
+        (tmp_path / f"rank{each.rank}.digest").write_bytes(content)
+    monkeypatch.setattr(telling, "MOST_HELD", 2)
+    told, _ = telling.tell_recordings(
+        find_recordings([str(tmp_path)]), RanksReading(), "local", drawn=True, each_alone=False
+    )
+    assert told.world.missing == (3,) and told.stretches
+    assert [each.code for each in told.notes if each.fault] == ["unreadable"]
+    assert [each.rank for each in told.findings if each.code == "late_rank"] == [LATE]
