@@ -68,7 +68,7 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
             return self.compare().figures()
         from tracekit.report.charts import side_charts
         from tracekit.report.plotly_figures import figures_of
-        from tracekit.report.sides import with_letters
+        from tracekit.report.words.common import with_letters
 
         return figures_of(side_charts(with_letters(self._single().side)))
 
@@ -76,7 +76,7 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
         """What a notebook shows of it: the lines that the command shows. Reads the recordings, which takes seconds."""
         if len(self.forms) > 1:
             return self.compare()._repr_html_()
-        from tracekit.report.composition.overview_side import side_overview
+        from tracekit.report.composition.one_side import side_overview
         from tracekit.report.thirty_lines import overview_html
 
         return overview_html(side_overview(self._single()))

@@ -2,7 +2,6 @@
 could never be read."""
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, get_args
 
@@ -34,8 +33,8 @@ ON_THE_COMMAND_LINE = {
 def check_asked(asked: Struct, called: Mapping[str, str]) -> None:
     """Raises TracekitError for a field that holds what its type does not allow, in structs within the struct too;
     `called` is how the user calls them."""
-    for name, kind in _fields(type(asked)):
-        value = getattr(asked, name)
+    for field in msgspec.structs.fields(asked):
+        name, kind, value = field.name, field.type, getattr(asked, field.name)
         if isinstance(value, PurePath) and (kind is Path or Path in get_args(kind)):
             # A folder's name goes into the commands and files of what is in it.
             value, kind = str(value), PlaceName
@@ -46,11 +45,6 @@ def check_asked(asked: Struct, called: Mapping[str, str]) -> None:
         else:
             option = called.get(name) or f"--{name.replace('_', '-')}"
             check_value(f"{option} ", value, kind)
-
-
-@cache
-def _fields(asked: type[Struct]) -> tuple[tuple[str, object], ...]:
-    return tuple((field.name, field.type) for field in msgspec.structs.fields(asked))
 
 
 def check_value(name: str, value: object, kind: Any) -> None:

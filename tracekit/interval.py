@@ -54,17 +54,7 @@ def complement(covered: Intervals, within: Intervals) -> Intervals:
 
 def covered_within(covered: Intervals, within: Intervals) -> Ints:
     """How much of each of `within` is covered."""
-    if not len(covered):
-        return np.zeros(len(within), dtype=np.int64)
-    starts, ends = covered[:, 0], covered[:, 1]
-    lengths = np.concatenate(([0], np.cumsum(ends - starts)))
-
-    def until(at: Ints) -> Ints:
-        begun = np.searchsorted(starts, at, side="right")
-        return lengths[begun] - np.where(begun > 0, np.maximum(ends[begun - 1] - at, 0), 0)
-
-    found: Ints = until(within[:, 1]) - until(within[:, 0])
-    return found
+    return integral(covered.ravel(), np.tile([1, 0], len(covered)), within)
 
 
 def integral(moments: Ints, counts: Ints, within: Intervals) -> Ints:

@@ -99,6 +99,8 @@ class Gpu:
     def sample(self, moment: Moment, seconds: float) -> GpuSample:
         """The GPU as it is now: first what changes soonest."""
         nvml, power_w = self._nvml, self._watts("nvmlDeviceGetPowerUsage")
+        processes = _asked(nvml, "nvmlDeviceGetComputeRunningProcesses", self._handle)
+        pids = [process.pid for process in processes] if processes is not None else None
         return GpuSample(
             moment=moment,
             seconds=seconds,
@@ -107,7 +109,7 @@ class Gpu:
             power_w=power_w,
             temperature_c=self._ask("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
             slowed_by=self._slowed_by(),
-            other_processes=self._other_processes(),
+            other_processes=count_others(pids, os.getpid()),
         )
 
     def _slowed_by(self) -> tuple[str, ...] | None:
@@ -116,10 +118,6 @@ class Gpu:
             # The name it had before driver 535.
             bits = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons")
         return tuple(word for bit, word in REASONS.items() if bits & bit) if bits is not None else None
-
-    def _other_processes(self) -> int | None:
-        listed = _asked(self._nvml, "nvmlDeviceGetComputeRunningProcesses", self._handle)
-        return count_others([process.pid for process in listed] if listed is not None else None, os.getpid())
 
     def slowed_us(self) -> dict[str, float] | None:
         """How long each limit has held the GPU back, by counters that only grow."""
@@ -146,9 +144,7 @@ def count_others(pids: Iterable[int] | None, own: int) -> int | None:
     if pids is None:
         return None
     listed = set(pids)
-    if own in listed:
-        return len(listed) - 1
-    return len(listed) - 1 if len(listed) > 1 else None
+    return len(listed) - 1 if own in listed or len(listed) > 1 else None
 
 
 def _started() -> Any | NoDriver:

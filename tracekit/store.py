@@ -221,10 +221,7 @@ def load(folder: Path) -> Run:
             + (f"; it contains {', '.join(map(str, runs[:5]))}" if runs else "")
         )
     content = read_bounded(inside(folder, MANIFEST), MOST_MANIFEST_BYTES)
-    try:
-        return decode(content, Run)
-    except UNDECODABLE as error:
-        raise TracekitError(f"{path} cannot be read ({error}); record the run again") from None
+    return _decoded(path, content, Run)
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -311,7 +308,8 @@ def load_provenance(folder: Path, form: FormResult) -> EagerOps | CompiledSites 
     if form.provenance is None:
         return None
     kind: type[EagerOps | CompiledSites] = EagerOps if form.name == "eager" else CompiledSites
-    return _load_packed(inside(folder, form.provenance), kind, MOST_PROVENANCE_BYTES)
+    path = inside(folder, form.provenance)
+    return _decoded(path, unpack_gzip(path, MOST_PACKED_BYTES, MOST_PROVENANCE_BYTES), kind)
 
 
 def load_kernel_sources(folder: Path, form: FormResult) -> KernelSources | None:
@@ -320,11 +318,11 @@ def load_kernel_sources(folder: Path, form: FormResult) -> KernelSources | None:
 
     if form.kernel_sources is None:
         return None
-    return _load_packed(inside(folder, form.kernel_sources), KernelSources, MOST_SOURCE_BYTES)
+    path = inside(folder, form.kernel_sources)
+    return _decoded(path, unpack_gzip(path, MOST_PACKED_BYTES, MOST_SOURCE_BYTES), KernelSources)
 
 
-def _load_packed(path: Path, kind: type[Decoded], most_bytes: int) -> Decoded:
-    content = unpack_gzip(path, MOST_PACKED_BYTES, most_bytes)
+def _decoded(path: Path, content: bytes, kind: type[Decoded]) -> Decoded:
     try:
         return decode(content, kind)
     except UNDECODABLE as error:

@@ -27,8 +27,7 @@ from tracekit.analysis import unprofiled_idle
 from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, replay
 from tracekit.analysis.unprofiled_idle import Host, Rule, estimate_idle, rules_of
 from tracekit.analysis.window import find_scope
-from tracekit.model.host_speed import HostTimes
-from tracekit.model.quartiles import Quartiles
+from tracekit.model.quartiles import HostTimes, Quartiles
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.trace import Trace
 from tracekit.tracefile.read import read_trace

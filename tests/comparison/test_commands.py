@@ -3,10 +3,10 @@ from msgspec.structs import replace
 from tests.sides import make_run, make_settings, make_side
 
 from tracekit.comparison.commands import (
-    can_be_regional,
     measuring_command,
     profile_command,
     repeating_command,
+    scope_changes,
     switched_command,
 )
 from tracekit.model.run import Generation, UserModel
@@ -47,11 +47,11 @@ def test_the_next_command_draws_the_same_from_the_same_seed():
 def test_what_repeats_in_a_model_decides_whether_its_blocks_can_be_compiled_one_by_one():
     def known(repeated: tuple[str, ...], **changes: object) -> bool:
         settings = make_settings(**{"scope": "model", **changes})
-        return can_be_regional(make_side("compiled", settings=settings, repeated_parts=repeated))
+        return bool(scope_changes(make_side("compiled", settings=settings, repeated_parts=repeated)))
 
     assert known(("model.vit.layers.*",), workload="vit") and not known((), workload="hf:org/name")
     assert not known(("model.layers.*",), workload="vit", scope="regional")
-    assert not can_be_regional(make_side())
+    assert not scope_changes(make_side())
 
 
 def test_a_model_of_ones_own_is_asked_for_with_its_options_and_what_it_takes():

@@ -14,10 +14,9 @@ from tests.sides import make_settings
 from tracekit import store
 from tracekit.cli.main import COMMANDS, main
 from tracekit.comparison.commands import profile_command, switched_command
-from tracekit.comparison.findings.compilation import ANY_SIZES, SWITCHES
+from tracekit.comparison.findings.compilation import ANY_SIZES, REGIONAL, SWITCHES
 from tracekit.comparison.findings.launch_bound import WITH, WITHOUT
 from tracekit.comparison.findings.slower_kernels import SWITCH
-from tracekit.comparison.remedies import REGIONAL
 from tracekit.model.comparison import Finding
 from tracekit.model.option import MODES, OPTIONS, option_words
 from tracekit.model.run import Generation, UserModel

@@ -4,7 +4,7 @@ import pytest
 from tests.traces import ROOT
 
 from tracekit.cli.schema import NAMES
-from tracekit.report.schemas import schema_text
+from tracekit.report.contract import schema_text
 
 
 @pytest.mark.parametrize("name", NAMES)

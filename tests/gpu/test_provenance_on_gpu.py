@@ -11,8 +11,7 @@ from tests.gpu.conftest import profile, profile_in_a_process
 from tracekit import store
 from tracekit.analysis.kernels import family_of
 from tracekit.analysis.window import Scope, find_scope
-from tracekit.comparison.matching.launch_site_operators import join_operators
-from tracekit.comparison.matching.launch_sites import is_generated, place
+from tracekit.comparison.matching.launch_sites import is_generated, join_operators, place
 from tracekit.comparison.matching.pairing import Cell
 from tracekit.comparison.matching.provenance_links import link
 from tracekit.model.note import Note

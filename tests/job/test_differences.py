@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from tests.comparison.judging.test_accuracy import DOES_NOT_FIT, SAME, numerics, tensor
 from tests.sides import make_form
 
-from tracekit.job.differences import find_rank_differences
+from tracekit.job.measuring import find_rank_differences
 from tracekit.model.compilation import (
     Diagnostics,
     EagerFallback,

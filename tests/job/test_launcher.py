@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 pytest.importorskip("torch")
@@ -16,7 +15,7 @@ from tests.measure.test_processes import gone, wait_for
 
 from tracekit.job import launcher
 from tracekit.job.lockstep import meeting_place
-from tracekit.job.nouns import END_OF_RANK, LaunchedJob, RankFailure
+from tracekit.job.nouns import END_OF_RANK, RankFailure, RankJob, encoded
 from tracekit.job.starting import failure_of
 
 #: Notes its number; rank 1 then ends as it is told to, when all are there, and the others wait.
@@ -39,7 +38,7 @@ def launched(folder: Path, patch: pytest.MonkeyPatch, ends: str, other: str = ""
     (folder / "rank_of_a_test.py").write_text(RANK.replace("ENDS", ends).replace("OTHER", other))
     patch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{Path(__file__).parents[2]}")
     patch.setattr(launcher, "MODULE", "rank_of_a_test")
-    (folder / "job.json").write_bytes(msgspec.json.encode(LaunchedJob(2)))
+    (folder / "job.json").write_bytes(encoded(RankJob(2)))
     failures = launcher.launch(folder / "job.json")
     for number in folder.glob("number-*"):
         with pytest.raises(ProcessLookupError):
@@ -92,7 +91,7 @@ def test_what_befalls_a_rank_while_it_is_stopped_is_its_own(tmp_path: Path, monk
 
 def test_a_launcher_that_is_told_to_end_stops_its_ranks_first(tmp_path: Path) -> None:
     (tmp_path / "rank_of_a_test.py").write_text(RANK.replace("ENDS", "pass").replace("OTHER", DEAF))
-    (tmp_path / "job").write_bytes(msgspec.json.encode(LaunchedJob(2)))
+    (tmp_path / "job").write_bytes(encoded(RankJob(2)))
     script = "import sys; from pathlib import Path; from tracekit.job import launcher as it; it.PATIENCE_SECONDS = 0.2"
     script += "; it.MODULE = 'rank_of_a_test'; it.main(*map(Path, sys.argv[1:]))"
     command = [sys.executable, "-c", script, str(tmp_path / "job"), str(tmp_path / "answer")]

@@ -207,7 +207,7 @@ def test_the_rank_that_others_wait_for_is_named_with_where_it_stands() -> None:
 
 def test_a_job_goes_through_a_file_whole() -> None:
     plan = Plan(Request("model.py:build", nproc=2), ("eager",), Path("there"), force=False, command="tracekit")
-    job = RankJob(2, plan, Path("/draft"))
+    job = RankJob(2, 9.0, plan, Path("/draft"))
     assert decoded(encoded(job)) == job
 
 

@@ -3,6 +3,7 @@
 import sys
 import types
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from tracekit.measure.compilation import (
     cache_is_empty,
     callable_of,
     check_compilers,
+    compiled_backward,
+    dynamo_counters,
     idle_mode,
     room_for,
     watch_compilation,
@@ -57,7 +60,7 @@ def test_a_gpu_that_triton_knows_no_more_and_a_missing_triton_are_named(
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Tesla P100")
     monkeypatch.setattr(torch.version, "hip", hip)
     monkeypatch.setitem(sys.modules, "triton", types.ModuleType("triton") if triton else None)
-    monkeypatch.setattr(compilation.metadata, "requires", lambda _name: ["numpy", "triton==3.6.0; platform_system"])
+    monkeypatch.setattr(metadata, "requires", lambda _name: ["numpy", "triton==3.6.0; platform_system"])
     if error is None:
         check_compilers("cuda")
         return
@@ -133,8 +136,11 @@ def test_blocks_that_know_their_place_have_room_for_a_graph_each() -> None:
         assert config.recompile_limit == limit
     for place, block in enumerate(blocks):
         block.place = place
-    with room_for(targets)():
-        assert config.recompile_limit == 20
+    # As many as there are sizes, too.
+    sizes = tuple(CompileTarget(str(size), torch.nn.Linear(size, 2)) for size in range(1, 21))
+    for some, most in ((targets, 20), (sizes, 40)):
+        with room_for(some)():
+            assert config.recompile_limit == most
     assert config.recompile_limit == limit
 
 
@@ -154,3 +160,13 @@ def test_a_torch_without_dynamo_s_settings_or_errors_is_refused_in_one_line_or_n
     with pytest.raises(TracekitError, match="has no known API for Dynamo's settings"):
         compilation.check_compilers("cpu")
     assert compilation.dynamo_errors("Unsupported") == ()
+
+
+@pytest.mark.parametrize("asked", [None, True])
+def test_backward_is_traced_where_that_is_asked_for_and_gives_the_same(asked: bool | None) -> None:
+    x = torch.ones(3, requires_grad=True)
+    traced = dynamo_counters()["compiled_autograd"]["captures"]
+    with compiled_backward(make_settings(compiled_autograd=asked), {"backend": "eager", "fullgraph": True})():
+        (x * x).sum().backward()
+    assert dynamo_counters()["compiled_autograd"]["captures"] - traced == bool(asked)
+    assert torch.equal(x.grad, torch.full((3,), 2.0))

@@ -2,19 +2,23 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 
 from tracekit.measure import gpu_state
 from tracekit.measure.forms import Form
-from tracekit.measure.gpu_state import GpuWatch, measure_steady, warm_up_watched
+from tracekit.measure.gpu_state import GpuWatch
 from tracekit.measure.timing import Timings, time_forms
 from tracekit.model.gpu import FormMemory, GpuSample, MemoryUse, Moment
 from tracekit.model.progress import Silent
+from tracekit.model.run import FormName
 from tracekit.model.timing import StoppingRule
 
+NAMES: tuple[FormName, ...] = ("eager", "compiled")
 THREE_ROUNDS = StoppingRule(rounds=3, target=0.01, budget_seconds=60, least=3)
 
 
@@ -45,8 +49,8 @@ def test_each_form_has_the_samples_between_its_own_calls(monkeypatch: pytest.Mon
     monkeypatch.setattr(gpu_state, "SECONDS_BETWEEN", 0.0)
     watched = watch(monkeypatch, FakeGpu())
     forms = (Form("eager", "cpu", lambda: None), Form("compiled", "cpu", lambda: None))
-    with watched.timing():
-        time_forms(tuple(map(watched.watched, forms)), THREE_ROUNDS, 0, Timings(), Silent())
+    with watched.timing(forms) as timed:
+        time_forms(timed, THREE_ROUNDS, 0, Timings(), Silent())
     states = [watched.state_of(name) for name in ("eager", "compiled")]
     # The second round calls the eager form once more, as its control.
     for state, calls in zip(states, (4, 3), strict=True):
@@ -68,11 +72,12 @@ def test_the_driver_is_asked_behind_the_form_s_own_block_and_seldom(
         yield
         events.append(("off", gpu.asked))
 
-    form = watch(monkeypatch, gpu).watched(Form("compiled", "cpu", lambda: None, ready))
-    for _ in range(50):
-        with form.ready():
-            pass
-    assert events == [("on", 0), ("off", 0), *[("on", 1), ("off", 1)] * 49]
+    with watch(monkeypatch, gpu).timing((Form("compiled", "cpu", lambda: None, ready),)) as (form,):
+        for _ in range(50):
+            with form.ready():
+                pass
+    # Once before all of them.
+    assert events == [("on", 1), ("off", 1), *[("on", 2), ("off", 2)] * 49]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,7 @@ def test_counters_are_told_as_what_they_grew_by_also_after_an_interrupt(
     monkeypatch: pytest.MonkeyPatch, counters: Any, slowed_us: dict[str, float] | None
 ) -> None:
     watched = watch(monkeypatch, FakeGpu(counters))
-    with pytest.raises(KeyboardInterrupt), watched.timing():
+    with pytest.raises(KeyboardInterrupt), watched.timing(()):
         raise KeyboardInterrupt
     state = watched.state_of("eager")
     assert state is not None
@@ -98,16 +103,21 @@ def test_counters_are_told_as_what_they_grew_by_also_after_an_interrupt(
 def test_without_nvml_a_form_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = watch(monkeypatch, None)
     form = Form("eager", "cpu", lambda: None)
-    assert watched.watched(form) is form
-    with watched.timing():
-        pass
+    with watched.timing((form,)) as (timed,):
+        assert timed is form
     assert watched.state_of("eager") is None
+
+
+def test_nothing_is_asked_of_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_state, "find_gpu", None)
-    assert GpuWatch("cpu").state_of("eager") is None, "nothing is asked of a CPU"
-    with warm_up_watched("cpu") as warm_up:
+    monkeypatch.setattr(torch, "cuda", None)
+    watched, form = GpuWatch("cpu"), Form("eager", "cpu", lambda: 1 / 0)
+    with watched.warming("eager"):
         pass
-    assert warm_up.found is None
-    assert measure_steady(Form("eager", "cpu", lambda: 1 / 0), None) is None
+    watched.settle((form, form))
+    with watched.timing((form,)) as (timed,):
+        assert timed is form
+    assert (watched.seen("eager"), watched.calling_bytes("eager")) == ({"memory": None, "gpu_state": None}, 0)
 
 
 class Allocator:
@@ -149,22 +159,40 @@ def test_a_warm_up_s_peak_leaves_out_what_was_cached_before_and_steady_calls_hav
     allocator: Allocator,
 ) -> None:
     allocator.allocated, allocator.reserved = 100, 5000
-    with warm_up_watched("cuda") as watch:
+    watched = GpuWatch("cuda")
+    with watched.warming("eager"):
         allocator.take(held=300, cached=50)
         allocator.take(held=20, cached=0)
-    assert watch.found == FormMemory(100, MemoryUse(400, 450), None, 0, 0)
-    form = Form("eager", "cuda", lambda: allocator.take(held=30, cached=0))
-    assert measure_steady(form, watch.found) == FormMemory(100, MemoryUse(400, 450), MemoryUse(130, 130), 0, 0)
+    memory = FormMemory(100, MemoryUse(400, 450), None, 0, 0)
+    assert (watched.seen("eager")["memory"], watched.calling_bytes("eager")) == (memory, 300)
+    watched.settle((Form("eager", "cuda", lambda: allocator.take(held=30, cached=0)),))
+    memory = replace(memory, steady=MemoryUse(130, 130))
+    assert (watched.seen("eager")["memory"], watched.calling_bytes("eager")) == (memory, 30)
+
+
+def test_every_form_has_its_memory_at_hand_when_timing_begins(
+    allocator: Allocator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: events.append("empty"))
+    forms = tuple(Form(name, "cuda", partial(events.append, f"call {name}")) for name in NAMES)
+    watched = GpuWatch("cuda")
+    for name in NAMES:
+        with watched.warming(name):
+            events.clear()
+    watched.settle(forms)
+    # The cache is emptied before each is measured, so the first one's is filled once more.
+    assert events == ["empty", "call eager", "empty", "call compiled", "call eager"]
 
 
 def test_a_form_s_graph_pools_are_what_its_warm_up_added_where_torch_tells_pools(allocator: Allocator) -> None:
     allocator.pools = [{"total_size": 1000, "segment_pool_id": (0, 0)}, {"total_size": 7, "segment_pool_id": (0, 1)}]
-    with warm_up_watched("cuda") as watch:
+    watched = GpuWatch("cuda")
+    with watched.warming("eager"):
         allocator.pools.append({"total_size": 40, "segment_pool_id": (0, 2)})
-    assert watch.found is not None
-    assert (watch.found.graph_pool_bytes, watch.found.others_pool_bytes) == (40, 7)
     allocator.pools = [{"total_size": 1000}]
-    with warm_up_watched("cuda") as watch:
+    with watched.warming("compiled"):
         pass
-    assert watch.found is not None
-    assert (watch.found.graph_pool_bytes, watch.found.others_pool_bytes) == (None, None)
+    eager, compiled = (watched.seen(name)["memory"] for name in NAMES)
+    assert (eager.graph_pool_bytes, eager.others_pool_bytes) == (40, 7)
+    assert (compiled.graph_pool_bytes, compiled.others_pool_bytes) == (None, None)

@@ -1,9 +1,6 @@
 """What `tracekit profile` finds out around the timed calls."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,12 +8,10 @@ from msgspec.structs import replace
 pytest.importorskip("torch")
 
 from tests.cli.runs import make_run_folder
-from tests.measure.conftest import make_workload
 
 from tracekit import store
-from tracekit.measure import gpu_state
-from tracekit.measure.forms import Form
-from tracekit.measure.observers import FormObserver, with_notes
+from tracekit.measure.gpu_state import GpuWatch
+from tracekit.measure.run_so_far import with_notes
 from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 from tracekit.statements.noted import NeverCalled, NoAdvice
 
@@ -24,29 +19,13 @@ from .small_runs import BARE, profile
 
 
 def test_memory_and_the_gpu_s_state_are_kept_in_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    found = FormMemory(1, MemoryUse(2, 3), None, 4, 0)
-
-    @contextmanager
-    def watched(_device: str) -> Iterator[Any]:
-        yield gpu_state.MemoryWatch(found)
-
-    monkeypatch.setattr(gpu_state, "warm_up_watched", watched)
-    monkeypatch.setattr(gpu_state, "measure_steady", lambda _form, kept: replace(kept, steady=MemoryUse(5, 6)))
+    memory = FormMemory(1, MemoryUse(2, 3), MemoryUse(5, 6), 4, 0)
     state = GpuState("nvml", (GpuSample("before", 0.0, 1980, None, None, None, None, None),))
-    monkeypatch.setattr(gpu_state.GpuWatch, "state_of", lambda _watch, name: state if name == "compiled" else None)
+    seen = {"eager": None, "compiled": state}
+    monkeypatch.setattr(GpuWatch, "seen", lambda _watch, name: {"memory": memory, "gpu_state": seen[name]})
     eager, compiled = profile(tmp_path / "run", BARE, kernels=False).forms
-    assert eager.memory == compiled.memory == replace(found, steady=MemoryUse(5, 6))
+    assert eager.memory == compiled.memory == memory
     assert (eager.gpu_state, compiled.gpu_state) == (None, state)
-
-
-def test_every_form_has_its_memory_at_hand_when_timing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    events: list[str] = []
-    monkeypatch.setattr(gpu_state, "measure_steady", lambda form, _kept: events.append(f"measure {form.name}"))
-    eager = Form("eager", "cuda", lambda: events.append("call eager"))
-    compiled = Form("compiled", "cuda", lambda: events.append("call compiled"))
-    FormObserver(make_workload(None, (), device="cuda"), numerics=False).settle((eager, compiled))
-    # The cache is emptied before each is measured, so the first one's is filled once more.
-    assert events == ["measure eager", "measure compiled", "call eager"]
 
 
 def test_a_run_keeps_a_note_as_facts(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from tracekit.measure.output_check import (
     draw_image,
     find_images,
     keep_weights,
-    with_files,
 )
 from tracekit.measure.outputs import keep_output
 from tracekit.measure.ranks import OneProcess
@@ -50,7 +49,7 @@ def checked(workload: BuiltWorkload, call: Any) -> FormNumerics:
         on.pop()
 
     forms = (eager_form(workload), Form("compiled", "cpu", lambda: on[-1](), ready))
-    return check_outputs(workload, forms, 0, Silent())["compiled"].numerics
+    return check_outputs(workload, forms, 0, Silent())[0]["compiled"]
 
 
 def test_a_fault_in_one_form_shows_beside_eager_and_the_reference(named: BuiltWorkload) -> None:
@@ -97,8 +96,8 @@ def dropping() -> BuiltWorkload:
 
 def test_dropout_is_compared_in_code_that_draws_what_eager_draws(dropping: BuiltWorkload) -> None:
     forms = (eager_form(dropping), compiled_form(dropping))
-    found = check_outputs(dropping, forms, 0, Silent())
-    eager, compiled = found["eager"].numerics, found["compiled"].numerics
+    found, _ = check_outputs(dropping, forms, 0, Silent())
+    eager, compiled = found["eager"], found["compiled"]
     assert compiled.drawn_as_eager and not eager.drawn_as_eager
     assert compiled.against_eager is not None and eager.against_another_seed is not None
     assert (compiled.against_eager.tensors[0].relative or 0.0) < 1e-6
@@ -117,9 +116,9 @@ def test_where_compiled_code_cannot_draw_what_eager_draws_its_outputs_are_random
     for name, missing in (("drawing_as_eager", lambda _settings: None), ("compiled_form", failing)):
         with monkeypatch.context() as patched:
             patched.setattr(output_check, name, missing)
-            found = check_outputs(dropping, (eager_form(dropping), compiled), 0, Silent())
-        assert not found["compiled"].numerics.drawn_as_eager
-        accuracy = judge_outputs(found["eager"].numerics, found["compiled"].numerics, same_work=True)
+            found, _ = check_outputs(dropping, (eager_form(dropping), compiled), 0, Silent())
+        assert not found["compiled"].drawn_as_eager
+        accuracy = judge_outputs(found["eager"], found["compiled"], same_work=True)
         assert accuracy is not None and accuracy.result == "random"
 
 
@@ -138,7 +137,7 @@ def test_ranks_that_draw_nothing_call_what_those_call_that_do(named: BuiltWorklo
         def most(self, *values: float) -> tuple[float, ...]:
             return tuple(1.0 for _ in values)
 
-    found = check_outputs(named, (eager_form(named),), 0, Silent(), ranks=Job())["eager"].numerics
+    found = check_outputs(named, (eager_form(named),), 0, Silent(), ranks=Job())[0]["eager"]
     assert found.against_another_seed is not None and found.against_another_seed.tensors[0].equal_share == 1
     assert found.reference_missing == ReferenceOfRanks()
 
@@ -146,12 +145,10 @@ def test_ranks_that_draw_nothing_call_what_those_call_that_do(named: BuiltWorklo
 def test_images_are_drawn_with_their_difference(named: BuiltWorkload) -> None:
     images = torch.rand(1, 3, 32, 32) / 2
     forms = (Form("eager", "cpu", lambda: images), Form("compiled", "cpu", lambda: images + 0.01))
-    found = check_outputs(named, forms, 0, Silent())
-    assert found["eager"].numerics.against_eager is None
-    assert [each.kind for each in found["eager"].drawings] == ["output"]
-    assert [each.kind for each in found["compiled"].drawings] == ["output", "difference"]
-    numerics = with_files(found["compiled"], ("a.png", "b.png"))
-    assert [(each.path, each.scale) for each in numerics.pictures] == [("a.png", 1.0), ("b.png", 64.0)]
+    found, drawings = check_outputs(named, forms, 0, Silent())
+    assert found["eager"].against_eager is None
+    assert [each.kind for each in drawings["eager"]] == ["output"]
+    assert [(each.kind, each.scale) for each in drawings["compiled"]] == [("output", 1.0), ("difference", 64.0)]
 
 
 def test_three_channels_from_0_to_1_are_images_and_nothing_else_is() -> None:
@@ -209,7 +206,7 @@ def test_weights_and_buffers_that_a_call_changes_are_put_back() -> None:
 
 def test_every_call_that_is_compared_begins_with_the_same_weights() -> None:
     workload, _ = training()
-    found = check_outputs(workload, (eager_form(workload),), 0, Silent())["eager"].numerics
+    found = check_outputs(workload, (eager_form(workload),), 0, Silent())[0]["eager"]
     assert found.against_itself is not None
     assert [each.equal_share for each in found.against_itself.tensors] == [1.0]
     assert found.reference_missing is not None

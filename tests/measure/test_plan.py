@@ -61,11 +61,14 @@ def test_the_timed_sizes_that_a_workload_chooses_are_known_once_it_is_built() ->
 
 
 def test_fresh_processes_that_warm_up_as_usual_are_not_mixed_with_a_warm_up_at_other_sizes() -> None:
-    plan.refuse_warmup_beside_processes(plan.TimingPlan(target_percent=2.0))
-    with pytest.raises(TracekitError, match="--warmup and --repeat-process"):
-        plan.refuse_warmup_beside_processes(plan.TimingPlan(repeats=2))
-    with pytest.raises(TracekitError, match="--repeat-process and --startup"):
-        plan.refuse_warmup_beside_processes(plan.TimingPlan(repeats=2, startup=True))
+    asked = plan.Plan(Request("mlp"), ("eager", "compiled"), None, False, "", warmup={"batch_size": 2})
+    plan.refuse_warmup_beside_processes(replace(asked, timing=plan.TimingPlan(target_percent=2.0)))
+    with pytest.raises(TracekitError, match="--warmup and --repeat-process and --startup and --verify-advice cannot"):
+        plan.refuse_warmup_beside_processes(
+            replace(asked, timing=plan.TimingPlan(repeats=2, startup=True), verify=True)
+        )
+    with pytest.raises(TracekitError, match="--nproc and --startup and --warmup cannot"):
+        plan.refuse_processes_of_ranks(replace(asked, timing=plan.TimingPlan(startup=True)))
 
 
 def test_the_rule_takes_what_was_asked_and_fills_in_the_rest() -> None:

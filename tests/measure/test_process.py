@@ -82,11 +82,10 @@ def test_what_others_print_goes_into_a_file_and_not_to_the_terminal(tmp_path: Pa
 
 
 def test_warnings_are_kept_once_by_their_first_line_and_cost_one_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[str] = []
     made: list[Any] = []
     real = warnings.WarningMessage
     monkeypatch.setattr(warnings, "WarningMessage", lambda *told, **more: made.append(told) or real(*told, **more))
-    with warnings_collected(found):
+    with warnings_collected() as found:
         for _ in range(100):
             warnings.warn("TF32 is off\nlong story", stacklevel=1)
         warnings.warn("old name", DeprecationWarning, stacklevel=1)

@@ -15,7 +15,6 @@ from tracekit import store  # noqa: E402
 from tracekit.comparison.comparing import compare  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.measure import forms, output_check, provenance, recording, recording_cost, tagging, timing  # noqa: E402
-from tracekit.measure.compilation import room_for  # noqa: E402
 from tracekit.measure.plan import TimingPlan  # noqa: E402
 from tracekit.measure.profiling import stages_of  # noqa: E402
 from tracekit.measure.timing_process import work  # noqa: E402
@@ -381,15 +380,6 @@ def test_more_blocks_of_one_class_than_dynamo_compiles_are_all_compiled(monkeypa
     warm = forms.warm_up(forms.compiled_form(workload), Silent())
     assert warm.compilation is not None
     assert warm.compilation.graphs == 12
-
-
-def test_no_room_is_made_for_blocks_that_are_alike() -> None:
-    before = torch._dynamo.config.recompile_limit
-    with room_for(tuple(CompileTarget(str(n), Part()) for n in range(20)))():
-        assert torch._dynamo.config.recompile_limit == before
-    with room_for(tuple(CompileTarget(str(n), Part(n)) for n in range(1, 21)))():
-        assert torch._dynamo.config.recompile_limit == 40
-    assert torch._dynamo.config.recompile_limit == before
 
 
 def test_a_fresh_process_compiles_the_same_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,20 +37,20 @@ def test_a_plan_numbers_its_stages_in_each_line() -> None:
 def test_what_is_left_is_said_only_where_something_is_known() -> None:
     now = [0.0]
     stages = progress.Stages(lambda: now[0])
-    stages.begin("recording eager", None, ())
+    stages.stage("recording eager")
     assert stages.left() == ""
     now[0] = 8.0
-    stages.begin("recording compiled", None, ("recording eager",))
+    stages.stage("recording compiled", like=("recording eager",))
     now[0] = 11.0
     assert stages.left() == ", about 5 s left"
     now[0] = 17.0
     assert stages.left() == ""
-    stages.begin("process 1", None, ("recording eager", "never measured"))
+    stages.stage("process 1", like=("recording eager", "never measured"))
     assert stages.left() == ""
-    stages.begin("timing", 30.0, ())
+    stages.stage("timing", at_most_seconds=30.0)
     now[0] = 27.0
     assert stages.left() == ", at most 20 s left"
-    stages.begin("counted", None, ())
+    stages.stage("counted")
     assert (stages.left(2, 100, 4.0), stages.left(10, 100, 4.0)) == ("", ", about 36 s left")
 
 

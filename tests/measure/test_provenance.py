@@ -23,7 +23,7 @@ from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.output_code import CompiledFxGraph
 from torch.profiler import ProfilerActivity, profile
 
-from tracekit.comparison.matching.launch_site_operators import Join, join_operators
+from tracekit.comparison.matching.launch_sites import Join, join_operators
 from tracekit.measure import provenance
 from tracekit.measure.compilation import read_counters, recording_options
 from tracekit.measure.forms import Switch, switched_on

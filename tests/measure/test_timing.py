@@ -14,12 +14,11 @@ from tests.measure.conftest import make_workload
 from tests.simulated import FakeClock, make_forms
 
 from tracekit.measure.forms import Form, compiled_form, eager_form, warm_up
-from tracekit.measure.garbage import collecting_us
+from tracekit.measure.host import collecting_us
 from tracekit.measure.timing import CallTime, Timings, time_forms, time_one
 from tracekit.model.host_marks import Collection
-from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Silent
-from tracekit.model.quartiles import Quartiles
+from tracekit.model.quartiles import HostTimes, Quartiles
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload
 
@@ -39,7 +38,7 @@ def test_each_round_times_every_form_once_in_an_order_of_its_own(workload: Built
     assert len(set(rounds)) == 2, "the order must not always be the same"
     assert {name: len(walls) for name, walls in timings.wall_us.items()} == {"eager": 8, "compiled": 8}
     assert timings.compilations == {"eager": 0, "compiled": 0}
-    assert timings.device_us == {}
+    assert timings.of_rounds("eager", "device_us") == ()
 
 
 def test_compiling_inside_a_timed_call_and_what_makes_torch_forget_are_counted(workload: BuiltWorkload) -> None:
@@ -104,7 +103,7 @@ def test_timing_stops_when_calls_agree_the_budget_is_spent_or_enough_were_made(
 
 def test_every_second_round_calls_one_form_twice_by_turns_and_keeps_the_second_apart() -> None:
     timings = run(asked(20), taking(1000.0))
-    rounds = {name: [each.round for each in controls] for name, controls in timings.controls.items()}
+    rounds = {name: [number for number, _ in controls] for name, controls in timings.controls.items()}
     assert rounds == {"eager": [1, 5, 9, 13, 17], "compiled": [3, 7, 11, 15, 19]}
     assert len(timings.order) == 40
     for name in ("eager", "compiled"):
@@ -122,22 +121,15 @@ def test_the_control_of_a_round_that_was_cut_short_is_dropped() -> None:
     assert timings.of("eager", asked(5)).stopped == "interrupted"
 
 
-def test_how_fast_the_host_was_is_told_of_the_calls_that_count() -> None:
+def test_how_fast_the_host_was_and_how_long_it_collected_are_told_of_the_calls_that_count_and_memory_of_all() -> None:
     timings = Timings()
     for at in range(5):
-        timings.add("eager", CallTime(1.0, host_us=20.0 + at))
-    timings.add("eager", CallTime(1.0, host_us=90.0), control_of=0)
-    assert timings.host("eager") == HostTimes(us=22.0, low=21.0, high=23.0)
-    assert timings.host("compiled") is None
-
-
-def test_how_long_calls_collected_is_told_of_those_that_count() -> None:
-    timings = Timings()
-    for at in range(5):
-        timings.add("eager", CallTime(1.0, collecting_us=float(at)))
-    timings.add("eager", CallTime(1.0, collecting_us=90.0), control_of=0)
-    assert timings.collecting("eager") == Quartiles(us=2.0, low=1.0, high=3.0)
-    assert timings.collecting("compiled") is None
+        timings.add("eager", CallTime(1.0, host_us=20.0 + at, collecting_us=float(at), peak_bytes=at))
+    timings.add("eager", CallTime(1.0, host_us=90.0, collecting_us=90.0, peak_bytes=90), control_of=0)
+    assert timings.middle(HostTimes, "eager", "host_us") == HostTimes(us=22.0, low=21.0, high=23.0)
+    assert timings.middle(Quartiles, "eager", "collecting_us") == Quartiles(us=2.0, low=1.0, high=3.0)
+    assert timings.most("eager", "peak_bytes") == 90
+    assert timings.middle(HostTimes, "compiled", "host_us") is timings.most("compiled", "peak_bytes") is None
 
 
 @pytest.fixture
@@ -207,7 +199,7 @@ def test_every_timed_call_follows_calls_of_its_own_form_until_that_is_at_its_own
     clock = disturbed(own_us, calls)
     timings = run(asked(40), clock)
     assert {us for walls in timings.wall_us.values() for us in walls} == {own_us}
-    assert {each.wall_us for controls in timings.controls.values() for each in controls} == {own_us}
+    assert {call.wall_us for controls in timings.controls.values() for _, call in controls} == {own_us}
     assert timings.seconds == pytest.approx(clock.seconds()), "what is not kept is on the budget"
 
 

@@ -10,7 +10,7 @@ from tracekit.model.picture import Panel, Picture
 from tracekit.ranks.drawing import arrival, draw_ranks, release
 from tracekit.ranks.joining import match_ranks
 from tracekit.ranks.telling import join_ranks
-from tracekit.tracefile.slimming import MOST_BYTES, estimate_bytes, slimmed
+from tracekit.tracefile.perfetto import MOST_BYTES, estimate_bytes, slimmed
 
 
 def slices(panel: Panel, track: str) -> list[tuple[str, float, float]]:

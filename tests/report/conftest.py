@@ -7,8 +7,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from tests.traces import recording
 
 from tracekit.analysis import analyze
-from tracekit.analysis.sequence import list_work
-from tracekit.analysis.step_timeline import draw_step
+from tracekit.analysis.sequence import list_and_draw, list_work
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import set_beside
 from tracekit.model.comparison import Comparison, Side
@@ -51,7 +50,7 @@ def matched_comparison() -> Comparison:
         window = r"tracekit\.iteration#\d+"
         analysis = analyze(trace, window=window)
         analysis = replace(analysis, trace=replace(analysis.trace, path=f"{name}.json.gz"))
-        of_trace = {"sequence": list_work(trace, window), "timeline": draw_step(trace, window)}
+        of_trace = {"sequence": list_work(trace, window), "timeline": list_and_draw(trace, window)[1]}
         sides.append(Side(name, f"{name}.json.gz", analysis, None, None, None, **of_trace))
     return compare(*sides)
 

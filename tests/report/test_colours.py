@@ -17,9 +17,8 @@ from tracekit.comparison.judging.alternatives import MOST_RUNS
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.report import charts
 from tracekit.report.charts import HUES, SEGMENTS, STRONGEST, family_charts
-from tracekit.report.sides import with_letters
 from tracekit.report.timelines import texture
-from tracekit.report.words.common import FAMILY_WORDS
+from tracekit.report.words.common import FAMILY_WORDS, with_letters
 
 STYLE = (Path(charts.__file__).parent / "templates/page.css").read_text(encoding="utf-8")
 
@@ -129,7 +128,7 @@ def test_gain_and_loss_differ_in_lightness_and_are_read_as_text(dark: bool):
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_on_bars_is_read(dark: bool):
     told = scheme(dark)
-    for _, _, bar, text in SEGMENTS:
+    for bar, text in SEGMENTS.values():
         assert contrast(told[bar], told[text]) >= 4.5, bar
     for name in ("gain", "loss", "total"):
         # A module's colour covers the paper in part.

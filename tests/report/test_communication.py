@@ -16,8 +16,8 @@ from tracekit.reading.sides import load_side
 from tracekit.reading.traces import Reading
 from tracekit.report.accounts import shown_account
 from tracekit.report.charts import call_chart, waterfall_chart
+from tracekit.report.composition.one_side import side_overview
 from tracekit.report.composition.overview import comparison_overview
-from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.document import Account
 from tracekit.report.sections.call import call_time
 
@@ -69,7 +69,7 @@ def test_a_call_s_bars_have_communication_where_there_is_any(between: Comparison
     for bar, side in zip(comparison_overview(between).bars, (between.a, between.b), strict=True):
         assert dict(bar.segments)["communication"] == pytest.approx(side.exposed_us)
         assert math.fsum(us for _, us in bar.segments) == pytest.approx(bar.total_us)
-        assert call_time(side, "trace").communication_us == pytest.approx(side.exposed_us)
+        assert call_time(side, "trace").parts_us["communication"] == pytest.approx(side.exposed_us)
     without = compare(make_side("a"), make_side("b"))
     assert {kind for bar in comparison_overview(without).bars for kind, _ in bar.segments} == {
         "library",

@@ -17,8 +17,8 @@ from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.model.compilation import Diagnostics, GraphBreak
 from tracekit.model.idle_estimate import Between, IdleEstimate
+from tracekit.report.composition.one_side import side_overview
 from tracekit.report.composition.overview import comparison_overview
-from tracekit.report.composition.overview_side import side_overview
 
 BREAK = GraphBreak("models/vit.py:20", "forward", "Skip calling", None, None, None, ("0/0",), 700.0, None, 600.0)
 OTHER = replace(BREAK, where="models/vit.py:30", per_step_us=650.0, idle_per_step_us=90.0)

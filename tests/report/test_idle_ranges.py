@@ -14,15 +14,15 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.report.accounts import ShownRow, shown_account
 from tracekit.report.charts import cause_chart
+from tracekit.report.composition.one_side import side_overview
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_account import NOT_TOLD_APART, OTHER
-from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.document import Account, AccountRow
 from tracekit.report.sections.headline import waterfall_note
 from tracekit.report.sections.idle import UNEXPLAINED
-from tracekit.report.sides import with_letters
 from tracekit.report.words import short
+from tracekit.report.words.common import with_letters
 
 #: Milliseconds, and by how much they may be off.
 Causes = dict[str, tuple[float, float]]
@@ -84,7 +84,7 @@ def test_the_causes_and_what_they_do_not_explain_add_up_to_idle_time() -> None:
     comparison = compared(A, B)
     rows = cause_rows(comparison)
     for at, side in enumerate((comparison.a, comparison.b)):
-        assert math.fsum(row.us[at] or 0.0 for row in rows.values()) == pytest.approx(side.unprofiled_idle_us)
+        assert math.fsum(row.us[at] for row in rows.values()) == pytest.approx(side.unprofiled_idle_us)
     # What B's causes are too much is taken off those that are not told apart.
     assert rows[UNEXPLAINED].us == pytest.approx((comparison.a.idle_residual_us, 0.0))
     # Nobody says how much of it there is for certain, nor for whom it speaks.
@@ -184,7 +184,7 @@ def test_one_side_has_its_largest_causes_and_what_they_do_not_explain() -> None:
     rows = {row.name: row for row in shown_account(account).rows}
     assert list(rows)[-5:] == ["Python", "operator dispatch", "launch calls", GAPS, UNEXPLAINED]
     assert [rows[name].figures[0].strip() for name in ("Python", "operator dispatch", GAPS)] == ["9.0", "5", "1.52"]
-    idle = [row.us[0] or 0.0 for row in account.rows if row.name in list(rows)[-5:]]
+    idle = [row.us[0] for row in account.rows if row.name in list(rows)[-5:]]
     assert math.fsum(idle) == pytest.approx(side.unprofiled_idle_us)
 
 
@@ -210,6 +210,14 @@ def test_bars_of_causes_end_in_their_ranges() -> None:
     assert (bar.end, *bar.reach) == pytest.approx((9, 8.6, 9.4))
     exact = cause_chart(with_letters(*make_pair(scaled(2.0), scaled(1.0))))
     assert exact is not None and all(bar.reach is None for bar in exact.bars)
+
+
+def test_bars_of_two_lengths_have_two_labels() -> None:
+    comparison = compared({"python": (1.6, 1.0), "op_dispatch": (2.4, 1.0)}, {"python": (1.6, 1.0)})
+    chart = cause_chart(with_letters(comparison.a, comparison.b))
+    assert chart is not None
+    texts = {row.label: [bar.text for bar in row.bars] for row in chart.rows}
+    assert (texts["Python"], texts["operator dispatch"][0]) == (["1.6", "1.6"], "2.4")
 
 
 def test_the_waterfall_says_what_the_residual_holds_of_each_side() -> None:

@@ -10,7 +10,7 @@ from tracekit.model.analysis import OperatorTime, StepUse, Window
 from tracekit.model.comparison import Side
 from tracekit.report.composition.overview_account import MOST_OPERATORS, operator_table
 from tracekit.report.document import Table
-from tracekit.report.sides import with_letters
+from tracekit.report.words.common import with_letters
 
 
 def side(label: Any, ms: float, span_us: float = 40_000.0, **changes: Any) -> Side:

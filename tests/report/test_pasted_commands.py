@@ -20,8 +20,8 @@ from tests.sides import make_analysis, make_run, make_settings, make_side
 from tracekit import shell
 from tracekit.comparison import commands
 from tracekit.comparison.commands import measuring_command, repeating_command, run_again
+from tracekit.comparison.findings.compilation import find_remedies
 from tracekit.comparison.looking import look_at
-from tracekit.comparison.remedies import find_remedies
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import NotCompiled
 from tracekit.model.run import Settings, UserModel

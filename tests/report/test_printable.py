@@ -64,7 +64,7 @@ def assert_harmless(text: str) -> None:
 @pytest.mark.parametrize("unfolded", [False, True])
 def test_no_block_of_a_report_steers(block: doc.Block, unfolded: bool) -> None:
     part = doc.Part(block, doc.FIRST if unfolded else doc.DETAILS)
-    report = doc.Report(EVIL, evil(doc.Overview), (doc.Section(EVIL, EVIL, (part,), EVIL, unfolded, EVIL),))
+    report = doc.Report(EVIL, evil(doc.Overview), (doc.Section(EVIL, EVIL, (part,), EVIL, EVIL if unfolded else ""),))
     page = page_of(report)
     assert_harmless(page)
     assert not STEERING & {*unpacked(page)}

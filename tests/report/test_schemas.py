@@ -16,8 +16,7 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.compilation import NotCompiled
 from tracekit.model.provenance import SourceLines
 from tracekit.model.single_run import NothingCompiled, Remedy
-from tracekit.report.contract import analysis_json, comparison_json
-from tracekit.report.schemas import UNITS, schema
+from tracekit.report.contract import UNITS, analysis_json, comparison_json, schema
 
 from ..sides import make_analysis, make_cpu_analysis, make_side
 from ..traces import ROOT, RUNS, VIT

@@ -30,11 +30,10 @@ from tracekit.numbers import MISSING, duration
 from tracekit.reading.pairs import load_comparisons
 from tracekit.reading.reports import command_to_repeat
 from tracekit.reading.traces import Reading
-from tracekit.report.accounts import shown_account
-from tracekit.report.advised import advised
+from tracekit.report.accounts import advised, shown_account
+from tracekit.report.composition.one_side import side_overview
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_account import LESS_THAN_NONE
-from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.document import Overview, Table, columns
 from tracekit.report.sections.idle import UNEXPLAINED
 from tracekit.report.thirty_lines import overview_lines
@@ -71,14 +70,14 @@ def test_what_a_call_consists_of_adds_up_to_it(name: Path, compared: Callable[[P
     overview, waterfall = comparison_overview(comparison), comparison.waterfall
     assert overview.account is not None and waterfall is not None
     wholes = [row for row in overview.account.rows if row.level == 0]
-    change = math.fsum(row.delta_us or 0.0 for row in wholes)
+    change = math.fsum(row.delta_us for row in wholes)
     assert math.isclose(change, waterfall.b_us - waterfall.a_us, rel_tol=1e-9, abs_tol=1e-6)
     for at, us in enumerate((waterfall.a_us, waterfall.b_us)):
-        assert math.isclose(math.fsum(row.us[at] or 0.0 for row in wholes), us, rel_tol=1e-9)
+        assert math.isclose(math.fsum(row.us[at] for row in wholes), us, rel_tol=1e-9)
     at = overview.account.rows.index(wholes[1])
     modules = [row for row in overview.account.rows[1:at] if row.level == 1]
-    by_module = math.fsum(row.delta_us or 0.0 for row in modules)
-    assert math.isclose(by_module, wholes[0].delta_us or 0.0, rel_tol=1e-9, abs_tol=1e-6)
+    by_module = math.fsum(row.delta_us for row in modules)
+    assert math.isclose(by_module, wholes[0].delta_us, rel_tol=1e-9, abs_tol=1e-6)
 
 
 def test_several_runs_are_told_in_thirty_lines() -> None:
@@ -91,7 +90,7 @@ def test_idle_time_without_a_known_cause_is_part_of_the_idle_time(factor: float)
     account = comparison_overview(compare(*make_pair(STEADY, scaled(factor)), ORDER)).account
     assert account is not None
     names = [row.name for row in account.rows]
-    change = {row.name: row.delta_us or 0.0 for row in account.rows}
+    change = {row.name: row.delta_us for row in account.rows}
     idle = next(at for at, name in enumerate(names) if name.startswith("GPU idle"))
     causes = math.fsum(change[name] for name in names[idle + 1 :])
     assert UNEXPLAINED in names and math.isclose(causes, change[names[idle]])
@@ -103,8 +102,8 @@ def test_gpu_time_beyond_a_short_call_is_a_row_that_closes_the_account() -> None
     assert account is not None and waterfall is not None and comparison.a.busy_us > waterfall.a_us
     wholes = [row for row in account.rows if row.level == 0]
     for at, us in enumerate((waterfall.a_us, waterfall.b_us)):
-        assert math.isclose(math.fsum(row.us[at] or 0.0 for row in wholes), us)
-    assert (wholes[-1].us[0] or 0.0) < 0
+        assert math.isclose(math.fsum(row.us[at] for row in wholes), us)
+    assert wholes[-1].us[0] < 0
 
 
 @pytest.mark.parametrize("profiled", [False, True])
@@ -112,7 +111,7 @@ def test_families_and_causes_of_one_side_add_up_to_it(profiled: bool) -> None:
     account = side_overview(look_at(make_side("one", form=None if profiled else make_form()))).account
     assert account is not None
     for whole, parts in itertools.pairwise((*(at for at, row in enumerate(account.rows) if row.level == 0), None)):
-        us = [row.us[0] or 0.0 for row in account.rows[whole:parts]]
+        us = [row.us[0] for row in account.rows[whole:parts]]
         assert len(us) > 2 and math.isclose(math.fsum(us[1:]), us[0], rel_tol=1e-3)
 
 
@@ -167,9 +166,8 @@ def test_each_cause_has_both_times_and_together_they_are_idle_time(
     # Less than a thousandth of a call is not said to be unexplained.
     hidden_us = 0.0 if any(row.name == UNEXPLAINED for row in causes) else 1e-3 * (comparison.a.wall_us or 0.0)
     for side in (0, 1):
-        us = math.fsum(row.us[side] or 0.0 for row in causes)
-        assert None not in [row.us[side] for row in causes]
-        assert math.isclose(us, account.rows[at].us[side] or 0.0, abs_tol=hidden_us + 1e-6)
+        us = math.fsum(row.us[side] for row in causes)
+        assert math.isclose(us, account.rows[at].us[side], abs_tol=hidden_us + 1e-6)
 
 
 def test_separate_runs_of_other_work_have_their_times_beside_the_answer() -> None:
@@ -209,7 +207,7 @@ def test_a_part_of_a_module_is_within_the_row_above_it(name: Path, compared: Cal
     assert account is not None
     for above, row in itertools.pairwise(account.rows):
         if row.level == 2:
-            assert above.level == 1 and 0.5 < (row.delta_us or 0.0) / (above.delta_us or 1.0) < 1.0
+            assert above.level == 1 and 0.5 < row.delta_us / above.delta_us < 1.0
             assert all(part < whole for part, whole in zip(row.us, above.us, strict=True) if part and whole)
 
 

@@ -22,7 +22,6 @@ from tracekit.reading.sides import load_side
 from tracekit.reading.traces import Reading
 from tracekit.report import timelines as drawing
 from tracekit.report.sections.idle import cause_table
-from tracekit.report.sides import with_letters
 from tracekit.report.timeline_bytes import NO_GROUP, with_short_events_together
 from tracekit.report.timelines import (
     BY_NAMES,
@@ -34,6 +33,7 @@ from tracekit.report.timelines import (
     timelines,
     timelines_by_name,
 )
+from tracekit.report.words.common import with_letters
 
 from ..browser import opened, settle
 from .conftest import HOSTILE_NAMES, matched_comparison, three_times_matched, timed_comparison

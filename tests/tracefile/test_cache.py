@@ -80,7 +80,7 @@ def test_a_damaged_entry_is_made_anew(tmp_path: Path, folder: Path, file: str, d
     else:
         (entry / file).write_bytes((entry / file).read_bytes()[:-20] if damage == "cut" else b'{"events": "many"}')
     assert same(read_and_keep(path, folder), first)
-    assert same(cache.load(entry, str(path)) or pytest.fail("no entry"), first)
+    assert same(cache.load(entry, str(path), "plain") or pytest.fail("no entry"), first)
 
 
 def test_a_folder_that_cannot_be_written_to_costs_nothing_but_the_cache(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_the_entries_not_used_for_longest_make_room(
         entries.append(cache.entry_of(path, folder, "plain"))
         os.utime(entries[-1], (number, number))
     # One that is read is used.
-    assert cache.load(entries[0], "it") is not None
+    assert cache.load(entries[0], "it", "plain") is not None
     size = sum(path.stat().st_size for path in entries[0].iterdir())
     monkeypatch.setattr(cache, "LARGEST_BYTES", int(size * 2.5))
     cache._make_room(folder)
@@ -122,5 +122,5 @@ def test_no_flipped_bit_passes_for_another_figure(file: str, folder: Path) -> No
         spoilt = bytearray(sound)
         spoilt[position] ^= 1 << position % 8
         (entry / file).write_bytes(spoilt)
-        assert cache.load(entry, str(path)) is None, position
+        assert cache.load(entry, str(path), "plain") is None, position
     assert same(read_and_keep(path, folder), first)

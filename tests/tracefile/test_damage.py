@@ -163,7 +163,7 @@ def test_half_a_surrogate_pair_in_keys_and_values_costs_nothing(tmp_path: Path, 
     assert len(trace.metadata) == len(trace.devices) == 1
     # What was read can be written.
     cache.save(trace, tmp_path / "entry")
-    assert cache.load(tmp_path / "entry", trace.path) is not None
+    assert cache.load(tmp_path / "entry", trace.path, "plain") is not None
     assert analysis_of(tmp_path, spoilt.encode()) is not None
 
 

@@ -167,9 +167,9 @@ def detail_of(trace: Trace) -> Detail:
 
 def cached(trace: Trace, window: str) -> None:
     with TemporaryDirectory() as folder:
-        entry = Path(folder) / f"entry{cache.ENDINGS[detail_of(trace)]}"
+        entry = Path(folder) / "entry"
         cache.save(trace, entry)
-        again = cache.load(entry, trace.path)
+        again = cache.load(entry, trace.path, detail_of(trace))
         assert again is not None
         assert again.activities.equals(trace.activities)
 

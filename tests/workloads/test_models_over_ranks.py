@@ -57,13 +57,13 @@ def build(rank, world_size, mesh):
     return Net(mesh).eval(), (torch.ones(2, 8),)
 """
 CALLS = f"""
-found = {{}}
+found = {{"sent": {{}}}}
 for name in ("causal-lm", "flux"):
     workload = build(name, nproc=2)
     with profile() as recorded:
-        output = workload.call()
+        found[name] = workload.call().flatten()[::{EVERY}].tolist()
     sent = sorted({{each.name for each in recorded.events() if each.name.startswith("c10d::")}})
-    found[name] = [workload.settings.parallel, output.flatten()[::{EVERY}].tolist(), sent]
+    found["sent"][workload.settings.parallel] = sent
 workload = build("causal-lm", nproc=2, phase="decode")
 found["decode"] = workload.call().flatten()[::{EVERY}].tolist()
 workload = build("causal-lm", nproc=2, scope="regional")
@@ -122,38 +122,28 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.mark.slow
 @of_one_job
 @pytest.mark.parametrize(
-    ("name", "parallel", "collective"),
-    [("causal-lm", "tp", "c10d::allreduce_"), ("flux", "ulysses", "c10d::alltoall_base_")],
+    ("name", "workload", "asked"),
+    [
+        ("causal-lm", "causal-lm", {}),
+        ("flux", "flux", {}),
+        # A token after the prompt, with each rank's part of the cache.
+        ("decode", "causal-lm", {"phase": "decode"}),
+        # Layers that compile into one graph each.
+        ("compiled", "causal-lm", {}),
+    ],
 )
-def test_two_ranks_give_what_one_process_does(found: Any, name: str, parallel: str, collective: str) -> None:
-    way, some, sent = found[name]
-    assert way == parallel and collective in sent
-    assert some == pytest.approx(built(name).call().flatten()[::EVERY].tolist(), abs=1e-4)
+def test_two_ranks_give_what_one_process_does(found: Any, name: str, workload: str, asked: dict[str, Any]) -> None:
+    expected = built(workload, **asked).call().flatten()[::EVERY].tolist()
+    assert found[name] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.slow
 @of_one_job
-def test_a_token_after_the_prompt_is_decoded_with_each_rank_s_part_of_the_cache(found: Any) -> None:
-    expected = built("causal-lm", phase="decode").call().flatten()[::EVERY].tolist()
-    assert found["decode"] == pytest.approx(expected, abs=1e-4)
-
-
-@pytest.mark.slow
-@of_one_job
-def test_layers_of_a_rank_compile_into_one_graph_each(found: Any) -> None:
-    assert found["compiled"] == pytest.approx(found["causal-lm"][1], abs=1e-4)
-
-
-@pytest.mark.slow
-@of_one_job
-def test_an_own_model_gets_its_mesh_and_may_gather_otherwise_when_compiled(found: Any) -> None:
-    assert found["gathers"] == [3, 1]
-
-
-@pytest.mark.slow
-@of_one_job
-def test_ring_attention_is_for_gpus(found: Any) -> None:
+def test_each_way_has_its_collectives_and_ring_attention_is_for_gpus(found: Any) -> None:
+    assert "c10d::allreduce_" in found["sent"]["tp"] and "c10d::alltoall_base_" in found["sent"]["ulysses"]
     assert "--parallel ulysses" in found["refused"]
+    # An own model gets its mesh and may gather otherwise when compiled.
+    assert found["gathers"] == [3, 1]
 
 
 @pytest.mark.slow
@@ -174,7 +164,7 @@ def test_a_gpt_spread_over_ranks_is_the_same_model_whose_compiled_blocks_are_gat
 def test_heads_that_cannot_be_split_are_refused(heads: int, shared: int, ranks: int) -> None:
     from transformers import GemmaConfig
 
-    from tracekit.workloads.tensor_parallel import check_heads
+    from tracekit.workloads.causal_lm import check_heads
 
     with pytest.raises(TracekitError, match=f"splits {heads} heads"):
         check_heads(GemmaConfig(num_attention_heads=heads, num_key_value_heads=shared), ranks)
@@ -184,14 +174,14 @@ def test_heads_that_cannot_be_split_are_refused(heads: int, shared: int, ranks: 
 def test_tokens_and_heads_that_cannot_be_dealt_out_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from msgspec.structs import replace
 
-    from tracekit.workloads import context_parallel
+    from tracekit.workloads import flux
 
     settings = replace(built("flux").settings, device="cuda", dtype="bfloat16", parallel="ring")
-    monkeypatch.setattr(context_parallel.dist, "get_world_size", lambda: 16)
-    context_parallel.check_split(settings, 24, (1024, 512))
+    monkeypatch.setattr(flux.dist, "get_world_size", lambda: 16)
+    flux.check_split(settings, 24, (1024, 512))
     with pytest.raises(TracekitError, match="splits 1024 \\+ 500 tokens"):
-        context_parallel.check_split(settings, 24, (1024, 500))
+        flux.check_split(settings, 24, (1024, 500))
     with pytest.raises(TracekitError, match="splits 24 heads and"):
-        context_parallel.check_split(replace(settings, parallel="ulysses"), 24, (1024, 512))
+        flux.check_split(replace(settings, parallel="ulysses"), 24, (1024, 512))
     with pytest.raises(TracekitError, match="float32"):
-        context_parallel.check_split(replace(settings, dtype="float32"), 24, (1024, 512))
+        flux.check_split(replace(settings, dtype="float32"), 24, (1024, 512))

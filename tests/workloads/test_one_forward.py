@@ -1,6 +1,5 @@
 """Every workload that is one forward: the real models at tiny size."""
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from tests.workloads.builds import build, built  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Component  # noqa: E402
 from tracekit.model.workload import Request  # noqa: E402
-from tracekit.workloads import registry  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402
 from tracekit.workloads.inputs import draw_images  # noqa: E402
 from tracekit.workloads.one_forward import drawn_sizes  # noqa: E402
@@ -118,11 +116,11 @@ def test_images_fill_the_range_of_the_published_preprocessor() -> None:
 
 
 def test_whisper_is_given_rising_tones() -> None:
-    row, family = ROWS["whisper"], importlib.import_module(registry.find("whisper").module).FAMILY
-    found = family.draw(row, None, drawn_sizes(row, "tiny", None), 2, 0)
+    from tracekit.workloads import transformers_forward
+
+    row = ROWS["whisper"]
+    found = transformers_forward.draw(row, None, drawn_sizes(row, "tiny", None), 2, 0)
     loudest = found["input_features"].argmax(dim=1)
     assert found["input_features"].shape == (2, 80, 100)
     assert (loudest[:, 80] > loudest[:, 20]).all()
-    from tracekit.workloads import transformers_forward
-
     assert found["decoder_input_ids"][:, 0].tolist() == [transformers_forward.START] * 2

@@ -16,7 +16,7 @@ from tracekit.errors import TheirCodeError, TracekitError  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import Request  # noqa: E402
 from tracekit.workloads import registry  # noqa: E402
-from tracekit.workloads.own import _in_training, build, parts_of_call  # noqa: E402
+from tracekit.workloads.own import build, workload_of_call  # noqa: E402
 from tracekit.workloads.sizes import check_request, choose_size  # noqa: E402
 
 HEAD = "import torch, tracekit\nfrom torch import nn\n"
@@ -107,11 +107,9 @@ def test_weights_are_the_same_for_the_same_seed_and_training_mode_is_left_on_and
 
 
 def test_a_function_is_in_training_mode_where_a_module_that_it_calls_is() -> None:
-    model = torch.nn.Dropout()
     for training in (True, False):
-        parts = parts_of_call(lambda: model(torch.ones(2)), (), {}, "")
-        model.train(training)
-        assert _in_training(parts.modules[0][1]) is training
+        code = f"def build():\n net = nn.Dropout().train({training})\n return lambda: net(torch.ones(2))"
+        assert built(code).settings.own.training == ("call",) * training
 
 
 def test_a_file_finds_its_neighbours_and_stands_for_no_package() -> None:
@@ -226,5 +224,5 @@ def test_what_build_does_not_take_is_refused(asked: dict[str, Any], message: str
 
 def test_a_method_names_the_module_it_belongs_to() -> None:
     net = nn.Linear(2, 2)
-    parts = parts_of_call(net.extra_repr, (), {}, "tracekit.profile was given")
-    assert [name for name, _ in parts.modules[0][1].named_modules()] == ["", "model"]
+    given, _ = workload_of_call(net.extra_repr, (), {}, "tracekit.profile was given")
+    assert [name for name, _ in given.modules["extra_repr"].named_modules()] == ["", "model"]

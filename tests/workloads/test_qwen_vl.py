@@ -12,7 +12,7 @@ from tests.workloads.builds import build, built, nowhere  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Generation  # noqa: E402
-from tracekit.workloads import generating, qwen_vl, qwen_vl_processor  # noqa: E402
+from tracekit.workloads import generating, qwen_vl  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402
 from tracekit.workloads.inputs import draw_pictures  # noqa: E402
 
@@ -32,9 +32,9 @@ def model() -> Any:
 
 @pytest.fixture(scope="module")
 def inputs() -> Any:
-    processor = qwen_vl_processor.build_processor(fast=False)
+    processor = qwen_vl.build_processor(fast=False)
     prompts = ["What is it?", "And this one here?"]
-    return qwen_vl_processor.process(processor, prompts, draw_pictures(2, 56, 84, 0)).inputs
+    return qwen_vl.process(processor, prompts, draw_pictures(2, 56, 84, 0))[0]
 
 
 def phase_call(model: Any, inputs: Any, phase: Any, cache: Any) -> Any:
@@ -74,7 +74,7 @@ def test_pictures_reach_the_answer_and_marking_each_token_for_cuda_graphs_change
 
 
 def test_images_become_a_token_for_28_by_28_pixels_and_prompts_are_padded_on_the_left(inputs: Any) -> None:
-    image_pad = qwen_vl_processor.FIRST_SPECIAL + qwen_vl_processor.SPECIAL.index("<|image_pad|>")
+    image_pad = qwen_vl.FIRST_SPECIAL + qwen_vl.SPECIAL.index("<|image_pad|>")
     assert image_pad == 151_655
     assert (inputs["input_ids"] == image_pad).sum(dim=1).tolist() == [6, 6]
     assert inputs["image_grid_thw"].tolist() == [[1, 4, 6]] * 2
@@ -116,7 +116,7 @@ def test_what_a_phase_has_not_is_refused(asked: dict[str, Any], message: str) ->
 
 
 def test_the_fast_processor_needs_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qwen_vl_processor, "is_torchvision_available", lambda: False)
-    assert qwen_vl_processor.choose_fast(None) is False
+    monkeypatch.setattr(qwen_vl, "is_torchvision_available", lambda: False)
+    assert qwen_vl.choose_fast(None) is False
     with pytest.raises(TracekitError, match="leave --use-fast out"):
-        qwen_vl_processor.choose_fast(True)
+        qwen_vl.choose_fast(True)

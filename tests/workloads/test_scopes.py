@@ -16,7 +16,7 @@ from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import Component  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import registry, scopes  # noqa: E402
-from tracekit.workloads.parts import all_modules, repeated_blocks  # noqa: E402
+from tracekit.workloads.scopes import all_modules, repeated_blocks  # noqa: E402
 
 MLP = registry.find("mlp")
 

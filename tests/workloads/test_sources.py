@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from tracekit.model.cell import Source
-from tracekit.workloads.sources import find_changed, read_sources
+from tracekit.workloads.unlisted import find_changed, read_sources
 
 
 def digest(text: str) -> str:

@@ -65,8 +65,8 @@ def test_inputs_and_breaks_are_those_of_a_call_and_published_weights_are_named(i
     assert set(info.checkpoints) <= set(info.sizes)
     if info.name in ROWS and info.name != "mlp":
         row, model = ROWS[info.name], nowhere(info.name).modules[0][1]
-        family = importlib.import_module(info.module).FAMILY
-        assert info.inputs == shapes(family.draw(row, model, drawn_sizes(row, "full", model), 1, 0))
+        draw = importlib.import_module(info.module).draw
+        assert info.inputs == shapes(draw(row, model, drawn_sizes(row, "full", model), 1, 0))
 
 
 @of_each

@@ -9,7 +9,7 @@ from tracekit.analysis.health import check_health
 from tracekit.analysis.regions import find_regions
 from tracekit.analysis.window import Scope, find_named_or_steps, find_scope
 from tracekit.errors import TracekitError
-from tracekit.model.analysis import Analysis, MemorySummary, StepUse, TraceFacts, Window
+from tracekit.model.analysis import Analysis, MemorySummary, TraceFacts, Window
 from tracekit.model.trace import Trace
 
 
@@ -24,12 +24,11 @@ def analyze(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | None
     if trace.activities.height:
         return _analyze_gpu(trace, find_scope(trace, window, steps))
     if not cpu and trace.metadata.get("device") != "cpu":
-        _refuse(trace)
+        _refuse_without_gpu(trace)
     return _analyze_cpu(trace, window, steps)
 
 
-def _refuse(trace: Trace) -> NoReturn:
-    """Says why there is no GPU activity, and what to do about it."""
+def _refuse_without_gpu(trace: Trace) -> NoReturn:
     if trace.truncated:
         raise TracekitError(
             f"{trace.path} is truncated, and the readable part has no GPU activity;"
@@ -58,7 +57,7 @@ def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
     gpu = devices.sum_devices(used)
     peak = trace.peak_allocated_bytes
     return Analysis(
-        trace=_facts(trace),
+        trace=TraceFacts(trace.path, trace.events, trace.bytes, trace.skipped),
         health=check_health(trace, scope, gpu),
         window=Window(scope.kind, len(scope.spans), max(device.span_us for device in used)),
         devices=used,
@@ -80,7 +79,7 @@ def _analyze_cpu(trace: Trace, window: str, steps: tuple[int, int] | None) -> An
     kind, spans = find_named_or_steps(trace, window, steps)
     use = measure_cpu(trace, spans)
     return Analysis(
-        trace=_facts(trace),
+        trace=TraceFacts(trace.path, trace.events, trace.bytes, trace.skipped),
         health=check_health(trace, None, None),
         window=Window(kind, len(spans), use.span_us),
         devices=(),
@@ -90,11 +89,7 @@ def _analyze_cpu(trace: Trace, window: str, steps: tuple[int, int] | None) -> An
         launches=None,
         idle=None,
         memory=None,
-        steps=tuple(StepUse(span.index, (span.end_ns - span.start_ns) / 1e3, None, None, None, None) for span in spans),
+        steps=devices.time_steps(spans),
         cpu=use,
         regions=find_regions(trace, spans),
     )
-
-
-def _facts(trace: Trace) -> TraceFacts:
-    return TraceFacts(trace.path, trace.events, trace.bytes, trace.skipped)

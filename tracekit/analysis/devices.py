@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from tracekit import interval
-from tracekit.analysis.window import Scope, columns
+from tracekit.analysis.window import Scope, Span, columns
 from tracekit.interval import Intervals
 from tracekit.model.analysis import DeviceUse, GpuUse, StepUse
 from tracekit.model.trace import Trace
@@ -46,6 +46,11 @@ def sum_devices(devices: tuple[DeviceUse, ...]) -> GpuUse:
     idle = sum(device.idle_us for device in devices)
     busy, outside = sum(device.busy_us for device in devices), sum(device.outside_us for device in devices)
     return GpuUse(span, busy, idle, idle / span if span else 0.0, outside)
+
+
+def time_steps(spans: tuple[Span, ...]) -> tuple[StepUse, ...]:
+    """The steps of a recording without a GPU."""
+    return tuple(StepUse(span.index, (span.end_ns - span.start_ns) / 1e3, None, None, None, None) for span in spans)
 
 
 def measure_steps(trace: Trace, scope: Scope) -> tuple[StepUse, ...]:

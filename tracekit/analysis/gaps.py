@@ -7,32 +7,29 @@ from collections import Counter, defaultdict
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from tracekit import interval
 from tracekit.analysis.devices import busy_intervals
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, is_sync_call
 from tracekit.analysis.window import Scope, columns, touching
-from tracekit.interval import Bools, Ints
+from tracekit.interval import NEVER, Bools, Ints
 from tracekit.model.analysis import Place, SyncTime
 from tracekit.model.trace import Trace
 
-#: The columns of `Gaps`.
-PER_GAP = ("starts", "ends", "queued", "thread", "other", "call", "called_ns", "launched_ns", "after", "before")
-
 
 class Gaps(Struct, frozen=True):
-    """The gaps of one device as columns, or parts of them: `queued` says whether what ended the gap waited for other
-    work. `thread` is the host thread that decides the causes, -1 where none is known: the one that launched what ended
-    the gap, else that of the step. `other` is the thread that launched what ran before the gap, else that of the step;
-    it is looked at where `thread` records nothing.
+    """Gaps as columns, or parts of them: `queued` says whether what ended the gap waited for other work. `thread` is
+    the host thread that decides the causes, -1 where none is known: the one that launched what ended the gap, else that
+    of the step. `other` is the thread that launched what ran before the gap, else that of the step; it is looked at
+    where `thread` records nothing.
 
     `call` is the row of the call that launched the ending activity, `called_ns` and `launched_ns` are when it began and
     returned; -1 where no such call is recorded or nothing ends the gap. Between two activities of one call (a CUDA
-    graph's) the gap counts as launched when it began. `after` and `before` are the activities around a gap by their
-    position in `names`, -1 at the window's edges."""
+    graph's) the gap counts as launched when it began. `after` and `before` are the activities around a gap by their row
+    in `Scope.linked`, -1 at the window's edges."""
 
-    device: int
+    device: Ints
     starts: Ints
     ends: Ints
     queued: Bools
@@ -43,7 +40,6 @@ class Gaps(Struct, frozen=True):
     launched_ns: Ints
     after: Ints
     before: Ints
-    names: pl.Series
 
     @property
     def host_until(self) -> Ints:
@@ -52,22 +48,25 @@ class Gaps(Struct, frozen=True):
 
     def at(self, rows: Ints) -> Gaps:
         """The gaps at these positions."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in PER_GAP})
+        return Gaps(*(column[rows] for column in astuple(self)))
 
     def within(self, rows: Ints, starts: Ints, ends: Ints) -> Gaps:
         """Parts of the gaps at these positions, each from its start to its end."""
         return replace(self.at(rows), starts=starts, ends=ends)
 
-    def name_of(self, activity: int) -> str | None:
-        """The name of one that `after` or `before` gives; None for -1."""
-        return str(self.names[activity]) if activity >= 0 else None
+
+def join_gaps(every: list[Gaps]) -> Gaps:
+    """All of them, in this order."""
+    nothing = [np.zeros(0, dtype=np.int64)] * len(Gaps.__struct_fields__)
+    return Gaps(*(np.concatenate(column) for column in zip(nothing, *map(astuple, every), strict=True)))
 
 
 def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
     """The maximal idle stretches of the device in its window, in order."""
     holes = interval.complement(busy_intervals(trace, device), scope.windows[device])
     # The trace's own activities, not the window's: what ends a gap may have been launched before the step.
-    own = scope.linked.filter(pl.col("device") == device)
+    rows = np.flatnonzero(scope.linked["device"].to_numpy() == device)
+    own = scope.linked[rows]
     starts, ends = columns(own, "start_ns", "end_ns")
     before, after = _positions(starts, holes[:, 1]), _positions(ends, holes[:, 0])
     calls, called, launched, threads = columns(own, "call", "called_ns", "returned_ns", "launched_on")
@@ -76,7 +75,7 @@ def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
     call, previous = _at(calls, before), _at(threads, after)
     within_one_call = (call >= 0) & (call == _at(calls, after))
     return Gaps(
-        device=device,
+        device=np.full(len(holes), device),
         starts=holes[:, 0],
         ends=holes[:, 1],
         queued=(before >= 0) & np.append(own["queued"].to_numpy(), False)[before],
@@ -85,9 +84,8 @@ def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
         call=call,
         called_ns=_at(called, before),
         launched_ns=np.where(within_one_call, holes[:, 0], _at(launched, before)),
-        after=after,
-        before=before,
-        names=own["name"],
+        after=_at(rows, after),
+        before=_at(rows, before),
     )
 
 
@@ -106,14 +104,10 @@ def _positions(values: Ints, moments: Ints) -> Ints:
 
 def cut_at(gaps: Gaps, moments: Ints) -> Gaps:
     """The gaps, cut at each of these moments that lies in one."""
-    moments = np.unique(moments)
-    first = np.searchsorted(moments, gaps.starts, side="right")
-    counts = np.maximum(np.searchsorted(moments, gaps.ends, side="left") - first, 0)
-    rows = np.repeat(np.arange(len(gaps.starts)), counts + 1)
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts + 1) - counts - 1, counts + 1)
-    cuts: Ints = np.concatenate((moments, [0]))
-    starts = np.where(place == 0, gaps.starts[rows], cuts[np.minimum(first[rows] + place - 1, len(moments))])
-    ends = np.where(place == counts[rows], gaps.ends[rows], cuts[np.minimum(first[rows] + place, len(moments))])
+    edges = np.concatenate(([-NEVER], np.unique(moments), [NEVER]))
+    pieces = np.stack((edges[:-1], edges[1:]), axis=1)
+    at, rows = interval.overlaps(pieces, np.stack((gaps.starts, gaps.ends), axis=1))
+    starts, ends = np.maximum(pieces[at, 0], gaps.starts[rows]), np.minimum(pieces[at, 1], gaps.ends[rows])
     return gaps.within(rows, starts, ends)
 
 
@@ -163,9 +157,7 @@ def find_drained(gaps: Gaps, waits: Waits, timeline: Timeline) -> Ints:
     return row
 
 
-def measure_syncs(
-    scope: Scope, timeline: Timeline, waits: Waits, gaps: list[Gaps], drained: list[Ints]
-) -> tuple[SyncTime, ...]:
+def measure_syncs(scope: Scope, timeline: Timeline, waits: Waits, gaps: Gaps, drained: Ints) -> tuple[SyncTime, ...]:
     """Per name: the calls in the window, and the gaps they exposed; the most frequent first."""
     counts, exposed, idle_ns = Counter[str](), Counter[str](), Counter[str]()
     places: dict[str, Counter[Place]] = defaultdict(Counter)
@@ -175,13 +167,13 @@ def measure_syncs(
     counts.update(names)
     for name, place in zip(names, find_places(timeline, rows), strict=True):
         places[name].update([place] if place else [])
-    for some, under in zip(gaps, drained, strict=True):
-        for at in np.flatnonzero(under >= 0).tolist():
-            name = timeline.table["name"][int(under[at])]
-            # The call itself may have begun before the window.
-            counts[name] += 0
-            exposed[name] += 1
-            idle_ns[name] += int(some.ends[at] - some.starts[at])
+    under = np.flatnonzero(drained >= 0)
+    lengths = (gaps.ends - gaps.starts)[under].tolist()
+    for name, ns in zip(timeline.table["name"].gather(drained[under]), lengths, strict=True):
+        # The call itself may have begun before the window.
+        counts[name] += 0
+        exposed[name] += 1
+        idle_ns[name] += ns
     return tuple(
         SyncTime(
             name, count, idle_ns[name] / 1e3, max(own := places[name], key=own.__getitem__, default=None), exposed[name]

@@ -155,7 +155,6 @@ def _of_processes(trace: Trace, scope: Scope) -> Iterator[Health]:
 
 
 def _of_launches(scope: Scope) -> Iterator[Health]:
-    """Launch calls without anything launched."""
     launches = scope.calls.filter(pl.col("name").str.contains(LAUNCH_CALL))
     named = launches.filter(pl.col("correlation").is_not_null())
     kernels = scope.linked.filter(pl.col("kind") == "kernel")

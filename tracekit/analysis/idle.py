@@ -11,6 +11,7 @@ from collections import Counter
 import numpy as np
 from msgspec import Struct
 
+from tracekit import interval
 from tracekit.analysis.gaps import (
     Gaps,
     Waits,
@@ -18,29 +19,29 @@ from tracekit.analysis.gaps import (
     find_drained,
     find_gaps,
     find_waits,
+    join_gaps,
     measure_syncs,
     syncing_threads,
 )
 from tracekit.analysis.links import launching_calls
-from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, lay_flat
+from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, lay_flat, names_at
 from tracekit.analysis.window import Scope, columns
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES, CauseTime, DeviceIdle, HostWork, IdleGap, IdleSummary, Place, StepIdle
 from tracekit.model.trace import Trace
 
 LARGEST = 10
-
 #: So many kinds of host work are named in a gap.
 MOST_WORK = 4
 
 
 class _Study(Struct, frozen=True):
-    """The gaps of each device, their nanoseconds by cause, and the calls under which they began. `unrecorded` is the
-    cause of time without any event."""
+    """Gaps, their nanoseconds by cause, and the calls under which they began. `unrecorded` is the cause of time without
+    any event."""
 
-    gaps: list[Gaps]
-    divided: list[Ints]
-    drained: list[Ints]
+    gaps: Gaps
+    divided: Ints
+    drained: Ints
     timeline: Timeline
     waits: Waits
     unrecorded: str
@@ -48,35 +49,34 @@ class _Study(Struct, frozen=True):
 
 def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     """Every gap of every device in the window, divided by cause."""
-    study = _study(trace, scope, [find_gaps(trace, scope, device) for device in scope.windows])
-    parts = np.concatenate([*study.divided, np.zeros((0, len(IDLE_CAUSES)), dtype=np.int64)])
-    counts = (parts > 0).sum(axis=0)
+    gaps = join_gaps([find_gaps(trace, scope, device) for device in scope.windows])
+    study = _study(trace, scope, gaps)
+    counts = (study.divided > 0).sum(axis=0)
     by_step = np.zeros((len(scope.spans), len(IDLE_CAUSES)), dtype=np.int64)
-    for each in study.gaps if scope.spans else ():
+    for device, windows in scope.step_windows.items():
         # A gap that lasts over several steps is divided between them at their edges. Where steps overlap on the GPU a
         # piece is in each of them, as it is in their idle times: a step's are those from its start to its end.
-        windows = scope.step_windows[each.device]
-        pieces = cut_at(each, windows.ravel())
+        pieces = cut_at(gaps.at(np.flatnonzero(gaps.device == device)), windows.ravel())
         sums = np.cumsum(_divide(pieces, study.timeline, study.unrecorded), axis=0)
         sums = np.concatenate((np.zeros((1, len(IDLE_CAUSES)), dtype=np.int64), sums))
         first, last = (np.searchsorted(pieces.starts, windows[:, at]) for at in (0, 1))
         by_step += sums[last] - sums[first]
-    causes = _as_causes(parts.sum(axis=0)).items()
-    divided = zip(study.gaps, study.divided, strict=True)
+    causes = _as_causes(study.divided.sum(axis=0)).items()
+    by_device = {device: study.divided[gaps.device == device].sum(axis=0) for device in scope.windows}
     return IdleSummary(
-        gap_count=len(parts),
+        gap_count=len(gaps.starts),
         causes=tuple(CauseTime(cause, us, int(counts[CAUSE_CODES[cause]])) for cause, us in causes),
-        syncs=measure_syncs(scope, study.timeline, study.waits, study.gaps, study.drained),
-        largest=_as_gaps(scope, study, sorted(_chosen(study, LARGEST), key=lambda each: -each.length)[:LARGEST]),
-        by_device=tuple(DeviceIdle(each.device, _as_causes(own.sum(axis=0))) for each, own in divided),
+        syncs=measure_syncs(scope, study.timeline, study.waits, gaps, study.drained),
+        largest=_as_gaps(scope, study, _longest(gaps, LARGEST)),
+        by_device=tuple(DeviceIdle(device, _as_causes(own)) for device, own in by_device.items()),
         by_step=tuple(StepIdle(span.index, _as_causes(own)) for span, own in zip(scope.spans, by_step, strict=True)),
     )
 
 
 def list_gaps(trace: Trace, scope: Scope) -> tuple[IdleGap, ...]:
     """Every gap of every device in the window, in the order of their starts."""
-    study = _study(trace, scope, [find_gaps(trace, scope, device) for device in scope.windows])
-    return _as_gaps(scope, study, sorted(_chosen(study), key=lambda each: each.of(each.gaps.starts)))
+    gaps = join_gaps([find_gaps(trace, scope, device) for device in scope.windows])
+    return _as_gaps(scope, _study(trace, scope, gaps), np.argsort(gaps.starts, kind="stable"))
 
 
 def main_cause(gap: IdleGap) -> str:
@@ -90,33 +90,31 @@ def divide_and_place(
     """Nanoseconds of each cause (columns, in the order of IDLE_CAUSES) of each of the `parts` that the gaps were cut
     into; and of the longest few gaps start, end, main cause, and where in the program that was, or what the host did.
     """
-    study = _study(trace, scope, [gaps, parts])
-    chosen = _chosen(study, longest)[: min(longest, len(gaps.starts))]
+    study = _study(trace, scope, join_gaps([gaps, parts]))
+    rows, until = _longest(gaps, longest), gaps.host_until
     placed: list[tuple[int, int, str, str | None]] = []
-    for each, place in zip(chosen, _places(scope, study, chosen), strict=True):
-        work = _host_work(study.timeline, each) if place is None else ()
+    for at, place in zip(rows.tolist(), _places(scope, study, rows), strict=True):
+        work = _host_work(study.timeline, gaps, until, at) if place is None else ()
         where = place.words if place else next((one.name for one in work if one.name), None)
-        placed.append((each.of(gaps.starts), each.of(gaps.ends), IDLE_CAUSES[int(each.parts.argmax())], where))
-    return study.divided[1], placed
+        cause = IDLE_CAUSES[int(study.divided[at].argmax())]
+        placed.append((int(gaps.starts[at]), int(gaps.ends[at]), cause, where))
+    return study.divided[len(gaps.starts) :], placed
 
 
 def leading_causes(trace: Trace, scope: Scope, gaps: Gaps) -> list[str]:
     """For each gap the cause that most of it is due to."""
-    (parts,) = _study(trace, scope, [gaps]).divided
-    return [IDLE_CAUSES[code] for code in parts.argmax(axis=1).tolist()]
+    return [IDLE_CAUSES[code] for code in _study(trace, scope, gaps).divided.argmax(axis=1).tolist()]
 
 
-def _study(trace: Trace, scope: Scope, gaps: list[Gaps]) -> _Study:
+def _study(trace: Trace, scope: Scope, gaps: Gaps) -> _Study:
     launching = launching_calls(scope.linked, scope.calls)
     # Those that explain these gaps, and those that only wait for the GPU.
-    threads = {int(thread) for each in gaps for column in (each.thread, each.other) for thread in np.unique(column)}
-    threads |= syncing_threads(scope, launching)
-    timeline = lay_flat(trace, threads - {-1}, launching)
+    threads = {*np.unique(gaps.thread).tolist(), *np.unique(gaps.other).tolist()} - {-1}
+    timeline = lay_flat(trace, threads | syncing_threads(scope, launching), launching)
     waits = find_waits(timeline)
     # Silence is Python, if operators were recorded at all; else nobody can tell.
     unrecorded = "python" if (trace.host["kind"] == "op").any() else "unattributed"
-    divided = [_divide(each, timeline, unrecorded) for each in gaps]
-    drained = [find_drained(each, waits, timeline) for each in gaps]
+    divided, drained = _divide(gaps, timeline, unrecorded), find_drained(gaps, waits, timeline)
     return _Study(gaps, divided, drained, timeline, waits, unrecorded)
 
 
@@ -130,7 +128,7 @@ def _divide(gaps: Gaps, timeline: Timeline, unrecorded: str) -> Ints:
     # While the launching thread records nothing, what the thread before it did is the cause.
     handed = np.flatnonzero(own & (gaps.other != gaps.thread) & (gaps.other >= 0))
     on_line = timeline.on_line(gaps.thread[handed], of_host[handed])
-    silences, owner = timeline.silences(on_line)
+    silences, owner = interval.holes(np.stack((timeline.starts, timeline.ends), axis=1), on_line)
     rows = handed[owner]
     # From the one thread to the other.
     shift = timeline.line.place(gaps.other[rows], gaps.starts[rows]) - on_line[owner, 0]
@@ -150,73 +148,52 @@ def _as_causes(parts: Ints) -> dict[str, float]:
     return {cause: int(parts[code]) / 1e3 for cause, code in CAUSE_CODES.items() if parts[code]}
 
 
-class _Chosen(Struct, frozen=True):
-    """One gap among those of its device, and what was found of it."""
-
-    gaps: Gaps
-    at: int
-    host_until: int
-    parts: Ints
-    sync_row: int
-
-    @property
-    def length(self) -> int:
-        return int(self.gaps.ends[self.at] - self.gaps.starts[self.at])
-
-    def of(self, column: Ints) -> int:
-        return int(column[self.at])
+def _longest(gaps: Gaps, most: int) -> Ints:
+    return np.argsort(gaps.starts - gaps.ends, kind="stable")[:most]
 
 
-def _chosen(study: _Study, longest: int | None = None) -> list[_Chosen]:
-    """The gaps of each device, or the longest few of each."""
-    every: list[_Chosen] = []
-    for each, parts, rows in zip(study.gaps, study.divided, study.drained, strict=True):
-        until = each.host_until
-        order = np.argsort(each.starts - each.ends, kind="stable")[:longest].tolist()
-        every += [_Chosen(each, at, int(until[at]), parts[at], int(rows[at])) for at in order]
-    return every
-
-
-def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen]) -> tuple[IdleGap, ...]:
-    origin, calls = scope.origin_ns, scope.calls["name"]
+def _as_gaps(scope: Scope, study: _Study, rows: Ints) -> tuple[IdleGap, ...]:
+    gaps, timeline = study.gaps.at(rows), study.timeline
+    after, before = (names_at(scope.linked["name"], each) for each in (gaps.after, gaps.before))
+    launched_by = names_at(scope.calls["name"], gaps.call)
+    syncs = names_at(timeline.table["name"], study.drained[rows])
+    until, origin = gaps.host_until, scope.origin_ns
     return tuple(
         IdleGap(
-            device=each.gaps.device,
-            start_us=(each.of(each.gaps.starts) - origin) / 1e3,
-            duration_us=each.length / 1e3,
-            causes=_as_causes(each.parts),
-            after=each.gaps.name_of(each.of(each.gaps.after)),
-            before=each.gaps.name_of(each.of(each.gaps.before)),
-            launched_by=str(calls[call]) if (call := each.of(each.gaps.call)) >= 0 else None,
-            sync=study.timeline.table["name"][each.sync_row] if each.sync_row >= 0 else None,
-            host=_host_work(study.timeline, each),
+            device=int(gaps.device[at]),
+            start_us=(int(gaps.starts[at]) - origin) / 1e3,
+            duration_us=int(gaps.ends[at] - gaps.starts[at]) / 1e3,
+            causes=_as_causes(study.divided[row]),
+            after=after[at],
+            before=before[at],
+            launched_by=launched_by[at],
+            sync=syncs[at],
+            host=_host_work(timeline, gaps, until, at),
             where=place,
         )
-        for each, place in zip(every, _places(scope, study, every), strict=True)
+        for at, (row, place) in enumerate(zip(rows.tolist(), _places(scope, study, rows), strict=True))
     )
 
 
-def _places(scope: Scope, study: _Study, every: list[_Chosen]) -> list[Place | None]:
+def _places(scope: Scope, study: _Study, rows: Ints) -> list[Place | None]:
     """Of each gap where the call stood that let the GPU run dry, else the launch that ended the gap."""
-    found: list[Place | None] = [None] * len(every)
     # The first row of each call, for a second one is its wait; the last place is that of none.
     (calls,) = columns(study.timeline.table, "call")
     row_of = np.full(scope.calls.height + 1, -1, dtype=np.int64)
     row_of[calls[::-1]] = np.arange(len(calls))[::-1]
     row_of[-1] = -1
-    named = [each.sync_row if each.sync_row >= 0 else int(row_of[each.of(each.gaps.call)]) for each in every]
-    rows = {at: row for at, row in enumerate(named) if row >= 0}
-    places = find_places(study.timeline, np.array([*rows.values()], dtype=np.int64))
-    for at, place in zip(rows, places, strict=True):
+    asked = np.where(study.drained[rows] >= 0, study.drained[rows], row_of[study.gaps.call[rows]])
+    named = np.flatnonzero(asked >= 0)
+    found: list[Place | None] = [None] * len(rows)
+    for at, place in zip(named.tolist(), find_places(study.timeline, asked[named]), strict=True):
         found[at] = place
     return found
 
 
-def _host_work(timeline: Timeline, chosen: _Chosen) -> tuple[HostWork, ...]:
-    """What the host did until the launch had returned, by the name of the innermost event; the largest few."""
-    gaps = chosen.gaps
-    start, end = chosen.of(gaps.starts), chosen.host_until
-    thread, other = chosen.of(gaps.thread), chosen.of(gaps.other)
+def _host_work(timeline: Timeline, gaps: Gaps, until: Ints, at: int) -> tuple[HostWork, ...]:
+    """What the host did in one of the gaps until the launch had returned, by the name of the innermost event; the
+    largest few."""
+    start, end, thread, other = (int(each[at]) for each in (gaps.starts, until, gaps.thread, gaps.other))
     if thread < 0 or end <= start:
         return ()
     of_thread, of_other = timeline.line.place(np.array([thread, other]), np.array([start, start])).tolist()

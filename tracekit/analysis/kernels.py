@@ -60,16 +60,12 @@ def family_of(name: str, kind: str = "kernel") -> str:
     if is_triton(name):
         # The name lists the operators that are fused, whichever they are; a template does one of them.
         return template_family(name) or "triton"
-    if is_communication(name):
+    # Told by what it is called and not by its arguments.
+    called = re.split(r"[<(]", UNNAMED.sub("", name[:LONGEST_NAME]), maxsplit=1)[0]
+    if COMMUNICATION.search(HUMP.sub("_", called).lower()):
         return "communication"
     begin = name[:LONGEST_NAME].lower()
     return next((family for family, pattern in FAMILY_PATTERNS.items() if pattern.search(begin)), "other")
-
-
-def is_communication(name: str) -> bool:
-    """Whether the kernel exchanges data with other GPUs, told by what it is called and not by its arguments."""
-    called = re.split(r"[<(]", UNNAMED.sub("", name[:LONGEST_NAME]), maxsplit=1)[0]
-    return COMMUNICATION.search(HUMP.sub("_", called).lower()) is not None
 
 
 def summarize_kernels(scope: Scope) -> KernelSummary:

@@ -1,8 +1,10 @@
-"""Which host call launched each GPU activity?"""
+"""Which host call launched each GPU activity, and did that wait for other work or for its own launch?"""
 
+import numpy as np
 import polars as pl
 
 from tracekit.analysis.timeline import is_sync_call
+from tracekit.interval import Ints
 from tracekit.model.trace import Trace
 
 #: Clocks that differ by less are in order.
@@ -12,6 +14,13 @@ OWNERS_SHARE = 0.9
 
 #: What the driver calls host memory that it must copy from or to piece by piece.
 PAGEABLE = "Pageable"
+
+#: From the return of a launch to the start of its kernel, where a trace shows none.
+LAUNCH_LATENCY_NS = 2000.0
+#: No launch takes longer by itself: a trace of queued work may show one that did, the first of its session.
+MOST_LATENCY_NS = 20_000.0
+#: Of what ended before an activity began so many are looked at for one that was launched sooner.
+MOST_LOOKED_AT = 64
 
 
 def link_launches(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -93,3 +102,50 @@ def launching_calls(linked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     )
     since = held.select("call", waits_from_ns=pl.col("begun_ns").clip(pl.col("start_ns"), pl.col("end_ns")))
     return launching.join(since, on="call", how="left")
+
+
+def find_queued(linked: pl.DataFrame) -> pl.Series:
+    """Whether each activity was queued: by a call that had launched other work before it, or by one that had returned
+    at least the usual latency before the work before it ended. All else began by its own launch."""
+    queued = np.zeros(linked.height, dtype=bool)
+    names = ("device", "start_ns", "end_ns", "call", "returned_ns")
+    devices, *every = (linked[name].fill_null(-1).to_numpy().astype(np.int64) for name in names)
+    for device in np.unique(devices):
+        rows = np.flatnonzero(devices == device)
+        rows = rows[np.lexsort((every[0][rows], every[2][rows]))]
+        starts, ends, calls, returned = (each[rows] for each in every)
+        before = find_before(starts, ends, find_on_stream(linked[rows]))
+        known, follows = calls >= 0, before >= 0
+        in_call = known & (calls == np.append(-1, calls[:-1]))
+        # The latency shows where the GPU had nothing else to do.
+        alone = (starts - returned)[known & ~in_call & (~follows | (returned > ends[before]))]
+        latency = float(np.clip(np.median(alone), 0.0, MOST_LATENCY_NS)) if len(alone) else LAUNCH_LATENCY_NS
+        queued[rows] = known & follows & (in_call | (ends[before] - returned >= latency))
+    return pl.Series(queued)
+
+
+def find_before(starts: Ints, ends: Ints, on_stream: Ints) -> Ints:
+    """For each activity, in the order of their launches, the work before it: of what was launched sooner that which had
+    ended last when it began; -1 for none. Where all that are looked at were launched later, it is the one before on its
+    stream; so where that had not ended: a programmatic dependent launch begins shortly before."""
+    place, order = np.arange(len(starts)), np.argsort(ends, kind="stable")
+    at = np.searchsorted(ends[order], starts, side="right") - 1
+    before = np.where(at >= 0, np.append(order, -1)[at], -1)
+    later = np.flatnonzero(before >= place)
+    for back in range(1, MOST_LOOKED_AT):
+        if not len(later):
+            break
+        before[later] = np.where(at[later] >= back, order[at[later] - back], -1)
+        later = later[before[later] >= later]
+    before[later] = np.where(on_stream[later] < later, on_stream[later], -1)
+    overlaps = (on_stream >= 0) & (on_stream < place) & (np.append(ends, 0)[on_stream] > starts)
+    return np.where(overlaps, on_stream, before)
+
+
+def find_on_stream(work: pl.DataFrame) -> Ints:
+    """For each activity the position of the one that began before it on its stream; -1 for none."""
+    place = pl.int_range(pl.len())
+    found = work.select(at=place, stream=pl.col("stream").fill_null(-1), start=pl.col("start_ns"))
+    found = found.sort("start", maintain_order=True)
+    found = found.with_columns(before=pl.col("at").shift(1).over("stream")).sort("at")
+    return found["before"].fill_null(-1).to_numpy().astype(np.int64)

@@ -64,17 +64,12 @@ def list_idle(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | No
     """
     if not trace.activities.height:
         return pl.DataFrame(schema=GAP_SCHEMA)
+    as_they_are = ("device", "start_us", "duration_us", "after", "before", "launched_by", "sync")
     rows = [
         {
-            "device": gap.device,
-            "start_us": gap.start_us,
-            "duration_us": gap.duration_us,
-            "cause": main_cause(gap),
+            **{name: getattr(gap, name) for name in as_they_are},
             **{f"{cause}_us": gap.causes.get(cause, 0.0) for cause in IDLE_CAUSES},
-            "after": gap.after,
-            "before": gap.before,
-            "launched_by": gap.launched_by,
-            "sync": gap.sync,
+            "cause": main_cause(gap),
             "where": gap.where.words if gap.where else None,
         }
         for gap in list_gaps(trace, find_scope(trace, window, steps))

@@ -1,17 +1,22 @@
-"""Which event stands inside which, and which is the innermost at each moment?
+"""Which event stands inside which, and which is the innermost at each moment? And the threads of a trace one behind the
+other on one line of time: what is asked of each of ten thousand threads is asked once.
 
 Host events of one thread nest as brackets do, but for a few: the profiler's own, and clocks that are a little off. Of
 two that overlap without one being inside the other, the one that began later is taken for the inner one, and goes on
 when the other has ended.
 """
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from tracekit.errors import TracekitError
 from tracekit.interval import NEVER, Bools, Ints
+from tracekit.model.trace import Trace
 
 
 class Nesting(Struct, frozen=True):
@@ -66,10 +71,22 @@ def _nesting(
     count: int, rows: Ints, starts: Ints, ends: Ints, parents: NDArray[np.int32], depths: NDArray[np.int32]
 ) -> Nesting:
     """That of so many events, of which these rows have a length and lie in each other as brackets do."""
-    stretches_from, stretches_to, innermost = _lay_flat(starts, ends, parents, depths)
+    # An event begins to be the innermost at its start; at its end its parent is it again. Where several begin or end at
+    # one moment the last of these counts: first the ends, the deepest first, then the starts, which are in order.
+    deepest = np.argsort(-_short(depths), kind="stable")
+    ending = deepest[np.argsort(ends[deepest], kind="stable")]
+    del deepest
+    moments = np.concatenate((ends[ending], starts))
+    innermost = np.concatenate((parents[ending], np.arange(len(starts), dtype=np.int32)))
+    del ending
+    # Both halves are in order already, which this sort makes use of.
+    order = np.argsort(moments, kind="stable")
+    moments, innermost = moments[order], innermost[order]
+    del order
+    some = (moments[1:] > moments[:-1]) & (innermost[:-1] >= 0)
     above = np.full(count, -1, dtype=np.int64)
     above[rows] = np.where(parents >= 0, rows[parents], -1)
-    return Nesting(above, stretches_from, stretches_to, rows[innermost])
+    return Nesting(above, moments[:-1][some], moments[1:][some], rows[innermost[:-1][some]])
 
 
 def _parents(starts: Ints, ends: Ints) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -87,26 +104,6 @@ def _parents(starts: Ints, ends: Ints) -> tuple[NDArray[np.int32], NDArray[np.in
         at = np.searchsorted(outer, inner) - 1
         parents[inner] = np.where(at >= 0, outer[np.maximum(at, 0)], -1)
     return parents, depths
-
-
-def _lay_flat(
-    starts: Ints, ends: Ints, parents: NDArray[np.int32], depths: NDArray[np.int32]
-) -> tuple[Ints, Ints, NDArray[np.int32]]:
-    """Starts and ends of stretches, and the position of the innermost event of each."""
-    # An event begins to be the innermost at its start; at its end its parent is it again. Where several begin or end at
-    # one moment the last of these counts: first the ends, the deepest first, then the starts, which are in order.
-    deepest = np.argsort(-_short(depths), kind="stable")
-    ending = deepest[np.argsort(ends[deepest], kind="stable")]
-    del deepest
-    moments = np.concatenate((ends[ending], starts))
-    innermost = np.concatenate((parents[ending], np.arange(len(starts), dtype=np.int32)))
-    del ending
-    # Both halves are in order already, which this sort makes use of.
-    order = np.argsort(moments, kind="stable")
-    moments, innermost = moments[order], innermost[order]
-    del order
-    some = (moments[1:] > moments[:-1]) & (innermost[:-1] >= 0)
-    return moments[:-1][some], moments[1:][some], innermost[:-1][some]
 
 
 def _short(depths: NDArray[np.int32]) -> NDArray[np.int16] | NDArray[np.int32]:
@@ -136,3 +133,29 @@ def _sweep(starts: Ints, ends: Ints, rows: Ints) -> Nesting:
         open_.append((end, row))
     flat = np.array(found, dtype=np.int64).reshape(-1, 3)
     return Nesting(parents, flat[:, 0], flat[:, 1], flat[:, 2])
+
+
+class Line(Struct, frozen=True, eq=False):
+    """Each lane (a thread, say) has a stretch of this length on the line, in the order of the lanes' numbers."""
+
+    lanes: Ints
+    length_ns: int
+
+    def place(self, lanes: Ints, moments: Ints) -> Ints:
+        """Where on the line these moments of these lanes are; -1, which is before everything, for lanes it has not."""
+        at = np.minimum(np.searchsorted(self.lanes, lanes), max(len(self.lanes) - 1, 0))
+        return np.where(np.isin(lanes, self.lanes), at * self.length_ns + moments, -1)
+
+
+def make_line(trace: Trace, lanes: Iterable[int]) -> Line:
+    """A line with these lanes, each of which holds all of the trace's time. Raises TracekitError where there is no room
+    for so many."""
+    every = np.unique(np.fromiter(lanes, dtype=np.int64))
+    tables = (trace.host, trace.calls, trace.activities)
+    length = 1 + max((int(table.select(pl.col("end_ns").max()).item()) for table in tables if table.height), default=0)
+    if len(every) * length >= NEVER:
+        raise TracekitError(
+            f"{trace.path}: its times span {length / 86400e9:,.0f} days on {len(every):,} threads: more than can be"
+            " analyzed; record it again"
+        )
+    return Line(every, length)

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from tracekit import interval
 from tracekit.analysis.communication import communicates
 from tracekit.analysis.devices import busy_intervals
-from tracekit.analysis.line import make_line
-from tracekit.analysis.nesting import nest
+from tracekit.analysis.nesting import make_line, nest
 from tracekit.analysis.timeline import COLLECTING, COMPILED_REGION, ENTRY_OPS, INDUCTOR_CALL, LOOKUP
 from tracekit.analysis.window import Scope, Span, beginning_within, columns
 from tracekit.model.compilation import CompiledRegions, Diagnostics, RegionTime

@@ -16,8 +16,7 @@ from msgspec import Struct, field
 
 from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH
-from tracekit.analysis.links import CLOCK_NS, launching_calls
-from tracekit.analysis.queued_work import LAUNCH_LATENCY_NS, find_before, find_on_stream
+from tracekit.analysis.links import CLOCK_NS, LAUNCH_LATENCY_NS, find_before, find_on_stream, launching_calls
 from tracekit.analysis.timeline import CAUSE_CODES, COLLECTING, cause_of_call, is_sync_call
 from tracekit.analysis.window import Scope, columns
 
@@ -79,19 +78,18 @@ class HostStep(Struct, frozen=True, eq=False):
     it went on after that, by clocks that differ a little.
 
     Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
-    `before`, of those launched sooner the one that had ended last when it began, and `on_stream`, the one before it on
-    its stream: -1 for none. `delays` is how long after its launch each began, or where it is `queued` after the one
-    before; `between` what is usual of the queued ones, and `latency` of the others. `hidden` launches were made while
-    another thread was in a call. `collecting` is how long collections took in all, with the calls in them. `threads`
-    and `call_names` are of the calls.
+    `behind`, of a queued one that of those launched sooner which had ended last when it began, and `on_stream`, the one
+    before it on its stream: -1 for none. `delays` is how long after its launch each began, or a queued one after the
+    one before; `between` what is usual of the queued ones, and `latency` of the others. `hidden` launches were made
+    while another thread was in a call. `collecting` is how long collections took in all, with the calls in them.
+    `threads` and `call_names` are of the calls.
     """
 
     starts: list[float]
     ends: list[float]
     launch_ends: list[float]
-    before: list[int]
+    behind: list[int]
     on_stream: list[int]
-    queued: list[bool]
     delays: list[float]
     between: float
     latency: float
@@ -188,9 +186,8 @@ def _host_step(
         starts=starts.tolist(),
         ends=ends.tolist(),
         launch_ends=launch_ends.tolist(),
-        before=before.tolist(),
+        behind=np.where(queued, before, -1).tolist(),
         on_stream=on_stream.tolist(),
-        queued=queued.tolist(),
         delays=delays.tolist(),
         between=float(np.median(delays[queued])) if queued.any() else BETWEEN_KERNELS_NS,
         latency=float(np.median(alone)) if len(alone) else LAUNCH_LATENCY_NS,
@@ -240,7 +237,6 @@ def _add_between(step: HostStep, start: int, stop: int, call: int, gc: deque[tup
 
 
 def _add_wait(step: HostStep, start: int, stop: int, call: int, launched: int) -> None:
-    """A call that waits for some of the work launched until then."""
     known = [at for at in range(max(launched - MOST_LOOKED_AT, 0), launched) if step.ends[at] <= stop + CLOCK_NS]
     waited = max(known, key=step.ends.__getitem__, default=-1)
     tail = stop - max(start, step.ends[waited]) if waited >= 0 else stop - start
@@ -270,7 +266,7 @@ def _add(
 def replay(step: HostStep, cost: HostCost) -> Replayed:
     """The step again, its host so much faster."""
     # What was launched before the step, or by a call that is not recorded, is where it was.
-    starts, ends, waited = list(step.starts), list(step.ends), list(step.queued)
+    starts, ends, waited = list(step.starts), list(step.ends), [at >= 0 for at in step.behind]
     stretch_ends = [0.0] * len(step.lengths)
     now, lengths = 0.0, step.lengths
     if cost.own_events:
@@ -308,10 +304,10 @@ def _begin(
     ended; and whether it waited for one of these. `handed_over` is how long before the recorded return it had been."""
     # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
     after = step.starts[one] - step.launch_ends[one] + handed_over
-    if step.queued[one]:
+    if step.behind[one] >= 0:
         # On a slower host nothing may hold it up but its own launch.
         begun = launched + (min(after, step.latency) if after > 0 else after * left)
-        behind = ends[step.before[one]] + step.delays[one]
+        behind = ends[step.behind[one]] + step.delays[one]
         begun, waited = max(begun, behind), behind >= begun
     else:
         begun, waited = launched + (after if after > 0 else after * left), False

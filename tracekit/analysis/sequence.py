@@ -1,26 +1,33 @@
-"""What did the GPU do in one step, in the order in which it was asked to, and which operator asked?"""
+"""What did the GPU do in one step, in the order in which it was asked to, and which operator asked? And what did it and
+the host thread that feeds it do moment by moment?"""
 
+import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from itertools import groupby, islice, pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
-from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit import interval
+from tracekit.analysis.gaps import find_gaps
+from tracekit.analysis.idle import leading_causes
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of, in_launch_order
-from tracekit.analysis.line import make_line
-from tracekit.analysis.nesting import nearest, nest
+from tracekit.analysis.links import launching_calls
+from tracekit.analysis.nesting import make_line, nearest, nest
+from tracekit.analysis.timeline import lay_flat
 from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.interpreter import collector_paused
 from tracekit.interval import Ints
+from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.sequence import Activity, Operator, OperatorSource, Sequence
+from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.model.trace import INPUT_COLUMNS, Trace
 
 #: What asks for work: `aten::add`, `flash_attn::forward`, and Inductor's own events around the launch of a Triton
@@ -29,29 +36,13 @@ from tracekit.model.trace import INPUT_COLUMNS, Trace
 ASKING = re.compile(r"(?!autograd::)\w+::\w|triton_")
 #: So many operators around a launch are named, the innermost; real ones are ten deep.
 MOST_AROUND = 64
+#: The longest are kept, of the GPU's work and gaps, and of what the host did: several operators a kernel.
+MOST_BARS = 40_000
+MOST_HOST_BARS = 200_000
 
-T = TypeVar("T")
 Objects = NDArray[np.object_]
-
-
-class _Askers(Struct, frozen=True, eq=False):
-    """For each activity the innermost operator around its launch and the names of all of them, and the numbers of two
-    calls: of the outermost one and of the innermost. None, no names and None of the activities but the `known`."""
-
-    operators: Objects
-    within: Objects
-    calls: Objects
-    operator_calls: Objects
-    known: int
-
-
-class OrderedWork(Struct, frozen=True, eq=False):
-    """The window's activities as a table in the order of `in_launch_order`, the sequence that they make, and the place
-    of each row in it: steps that ran the same share theirs."""
-
-    table: pl.DataFrame
-    sequence: Sequence
-    places: Ints
+#: Labels by number, each once.
+Numbers = defaultdict[Label, int]
 
 
 def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None) -> Sequence:
@@ -62,33 +53,30 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     those of most activities (a replayed CUDA graph's have none), their inputs if it was read with shapes. Raises
     TracekitError when nothing matches `window`.
     """
-    return order_work(trace, find_scope(trace, window, steps)).sequence
+    return _order_work(trace, find_scope(trace, window, steps))[0]
 
 
-def order_work(trace: Trace, scope: Scope) -> OrderedWork:
-    """What `list_work` gives, with where each activity stands in it."""
+def _order_work(trace: Trace, scope: Scope) -> tuple[Sequence, pl.DataFrame]:
+    """The sequence, and the window's activities as a table in the order of `in_launch_order`, with the `place` of each
+    in the sequence: steps that ran the same share theirs."""
     work = in_launch_order(scope)
-    asked = _find_askers(trace, work)
+    askers, known = _find_askers(trace, work)
     names = _each_text_once(work["name"])
     families = map(family_of, names, _each_text_once(work["kind"]))
     lengths_us = (np.subtract(*columns(work, "end_ns", "start_ns")) / 1e3).tolist()
     with collector_paused():
-        of_askers = (asked.operators, asked.within, asked.calls, asked.operator_calls)
-        activities = tuple(map(Activity, names, families, lengths_us, *(each.tolist() for each in of_askers)))
-    is_known = 2 * asked.known >= work.height > 0
-    source: OperatorSource = "own" if is_known else "none"
+        activities = tuple(map(Activity, names, families, lengths_us, *(each.tolist() for each in askers)))
+    source: OperatorSource = "own" if 2 * known >= work.height > 0 else "none"
     count = max(len(scope.spans), 1)
     if count == 1:
-        return OrderedWork(work, Sequence(activities, 1.0, source), np.arange(work.height))
+        return Sequence(activities, 1.0, source), work.with_row_index("place")
     in_graph = work["launched_by"].fill_null("").str.contains(GRAPH_LAUNCH, literal=True)
     graphs = [call if graph else None for call, graph in zip(work["call"], in_graph, strict=True)]
     # Where each step begins, and the end of the last; one without activities ends where it begins.
     edges: list[int] = np.searchsorted(work["step"].to_numpy(), np.arange(count + 1)).tolist()
     (first, did), *others = (_in_one_order(activities[begin:end], graphs[begin:end]) for begin, end in pairwise(edges))
     if any(other != did for _, other in others):
-        return OrderedWork(
-            work, Sequence(activities, 1 / count, source, starts=tuple(edges[:-1])), np.arange(work.height)
-        )
+        return Sequence(activities, 1 / count, source, starts=tuple(edges[:-1])), work.with_row_index("place")
     # Which activity of each step is what the first step ran at each of its places.
     orders = [each[np.argsort(first)] for each in (first, *(order for order, _ in others))]
     same = zip(
@@ -96,7 +84,7 @@ def order_work(trace: Trace, scope: Scope) -> OrderedWork:
     )
     means = tuple(replace(each[0], duration_us=sum(one.duration_us for one in each) / count) for each in same)
     places = np.concatenate([np.argsort(each) for each in orders])
-    return OrderedWork(work, Sequence(means, 1.0, source), places)
+    return Sequence(means, 1.0, source), work.with_columns(place=places)
 
 
 def _in_one_order(
@@ -116,9 +104,10 @@ def _in_one_order(
     return np.array(order, dtype=np.int64), [did[at] for at in order]
 
 
-def _find_askers(trace: Trace, work: pl.DataFrame) -> _Askers:
-    """Which operators were open on the launching thread when each activity was launched. Calls are numbered over all
-    threads."""
+def _find_askers(trace: Trace, work: pl.DataFrame) -> tuple[tuple[Objects, ...], int]:
+    """For each activity the innermost operator that was open on the launching thread at its launch, the names of all of
+    these, and the numbers, over all threads, of the outermost one's call and of the innermost's: None, no names and
+    None where none was. And of how many there was one."""
     of_operators, within, calls, operator_calls = (np.full(work.height, None, dtype=object) for _ in range(4))
     within.fill(())
     names = trace.host["name"].unique()
@@ -138,11 +127,16 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> _Askers:
     at = interval.containing(nesting.starts, nesting.ends, line.place(threads[rows], moments[rows]))
     rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
     wanted, which = np.unique(innermost, return_inverse=True)
-    of_operators[rows] = _as_objects(_each_once(operators[wanted].select("name", *shaped), as_operator))[which]
+    # What is alike is decoded once.
+    told = operators[wanted].select("name", *shaped)
+    distinct = told.unique(maintain_order=True).with_row_index("number")
+    decoded = _as_objects([as_operator(*row) for row in distinct.drop("number").iter_rows()])
+    numbered = told.join(distinct, on=told.columns, how="left", nulls_equal=True, maintain_order="left")
+    of_operators[rows] = decoded[numbered["number"].to_numpy()][which]
     within[rows] = _as_objects(_chains(nesting.parents, wanted, operators["name"]))[which]
     around = nearest(nesting.parents, nesting.parents < 0)[innermost]
     calls[rows], operator_calls[rows] = np.where(around >= 0, around, innermost), innermost
-    return _Askers(of_operators, within, calls, operator_calls, len(rows))
+    return (of_operators, within, calls, operator_calls), len(rows)
 
 
 def _each_text_once(texts: pl.Series) -> list[str]:
@@ -154,16 +148,8 @@ def _each_text_once(texts: pl.Series) -> list[str]:
 
 
 def _as_objects(things: list[Any]) -> Objects:
-    """An array of these, tuples among them."""
+    # Tuples stay what they are.
     return np.fromiter(things, dtype=object, count=len(things))
-
-
-def _each_once(rows: pl.DataFrame, make: Callable[..., T]) -> list[T]:
-    """What is made of each row; of rows that are alike it is made once."""
-    distinct = rows.unique(maintain_order=True).with_row_index("made")
-    made = [make(*row) for row in distinct.drop("made").iter_rows()]
-    found = rows.join(distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
-    return [made[at] for at in found["made"].to_list()]
 
 
 def _chains(parents: Ints, rows: Ints, names: pl.Series) -> list[tuple[str, ...]]:
@@ -188,11 +174,7 @@ def _chains(parents: Ints, rows: Ints, names: pl.Series) -> list[tuple[str, ...]
 
 @cache
 def as_operator(
-    name: str,
-    dims: str | None = None,
-    dtypes: str | None = None,
-    values: str | None = None,
-    strides: str | None = None,
+    name: str, dims: str | None = None, dtypes: str | None = None, values: str | None = None, strides: str | None = None
 ) -> Operator:
     """An operator's call from what the columns of `Trace.host` hold of it; what the profiler does not write so is left
     out."""
@@ -231,3 +213,77 @@ def _decoded(text: str | None) -> list[Any]:
     except (msgspec.DecodeError, RecursionError):
         return []
     return found if isinstance(found, list) else []
+
+
+def list_and_draw(
+    trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None
+) -> tuple[Sequence, StepTimeline | None]:
+    """What `list_work` gives, and the step of median length among those with work on the first GPU, or the whole
+    recording where no steps are marked. None without GPU activity in the window. Raises TracekitError when nothing
+    matches `window`."""
+    scope = find_scope(trace, window, steps)
+    sequence, work = _order_work(trace, scope)
+    return sequence, _drawn(trace, scope, work) if scope.windows and work.height else None
+
+
+def _drawn(trace: Trace, scope: Scope, work: pl.DataFrame) -> StepTimeline:
+    device = min(scope.windows)
+    windows = scope.step_windows.get(device, scope.windows[device])
+    work = work.filter(pl.col("device") == device)
+    # Of an even number of steps the shorter of the two in the middle.
+    working = work["step"].unique().sort().to_numpy()
+    lengths = (windows[:, 1] - windows[:, 0])[working]
+    at = int(working[np.argsort(lengths, kind="stable")[(len(working) - 1) // 2]])
+    start, end = (int(each) for each in windows[at])
+    own = work.filter(pl.col("step") == at).sort("start_ns", maintain_order=True)
+    labels: Numbers = defaultdict(itertools.count().__next__)
+    whole, own = own.height, own[_longest(*columns(own, "start_ns", "end_ns"), most=MOST_BARS)]
+    streams = own["stream"].unique(maintain_order=True).to_list()
+    names = (Label(name, family_of(name, kind)) for name, kind in own.select("name", "kind").iter_rows())
+    starts, ends = columns(own, "start_ns", "end_ns")
+    bars = _bars(starts, ends, start, names, labels, whole)
+    gaps = find_gaps(trace, scope, device)
+    if scope.spans:
+        # Only what of them lies in the step.
+        gaps = gaps.within(np.arange(len(gaps.starts)), *np.clip((gaps.starts, gaps.ends), start, end))
+        gaps = gaps.at(np.flatnonzero(gaps.ends > gaps.starts))
+    kept = gaps.at(_longest(gaps.starts, gaps.ends, most=MOST_BARS))
+    causes = (Label("idle", cause) for cause in leading_causes(trace, scope, kept))
+    return StepTimeline(
+        step=scope.spans[at].index if scope.spans else None,
+        length_us=(end - start) / 1e3,
+        device=device,
+        other_devices=len(scope.windows) - 1,
+        streams=tuple(streams),
+        work=replace(bars, lanes=tuple(map(streams.index, own["stream"]))),
+        positions=tuple(own["place"].to_list()),
+        gaps=_bars(kept.starts, kept.ends, start, causes, labels, len(gaps.starts)),
+        host=_host_bars(trace, scope, at, labels, (start, end)),
+        labels=tuple(labels),
+    )
+
+
+def _longest(starts: Ints, ends: Ints, *, most: int) -> Ints:
+    return np.sort(np.argsort(starts - ends, kind="stable")[:most])
+
+
+def _bars(starts: Ints, ends: Ints, origin: int, told: Iterable[Label], labels: Numbers, whole: int) -> Bars:
+    """These stretches of so many, in one lane."""
+    starts_us, durations_us = ((starts - origin) / 1e3).tolist(), ((ends - starts) / 1e3).tolist()
+    numbers = tuple(labels[each] for each in told)
+    return Bars(tuple(starts_us), tuple(durations_us), numbers, (0,) * len(starts), whole - len(starts))
+
+
+def _host_bars(trace: Trace, scope: Scope, at: int, labels: Numbers, bounds: tuple[int, int]) -> Bars:
+    """What the step's thread did; without steps the thread that launched most of the work."""
+    launchers = scope.activities["launched_on"].drop_nulls()
+    if not scope.spans and not len(launchers):
+        return Bars((), (), (), (), 0)
+    thread = scope.spans[at].thread if scope.spans else int(launchers.mode().sort()[0])
+    flat = lay_flat(trace, [thread], launching_calls(scope.linked, scope.calls))
+    inside = np.flatnonzero((flat.ends > bounds[0]) & (flat.starts < bounds[1]) & (flat.ends > flat.starts))
+    starts, ends = (np.clip(each[inside], *bounds) for each in (flat.starts, flat.ends))
+    kept = _longest(starts, ends, most=MOST_HOST_BARS)
+    names = flat.table["name"].gather(flat.events[inside[kept]])
+    causes = (IDLE_CAUSES[code] for code in flat.codes[inside[kept]].tolist())
+    return _bars(starts[kept], ends[kept], bounds[0], map(Label, names, causes), labels, len(inside))

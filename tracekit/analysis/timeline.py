@@ -9,8 +9,7 @@ import polars as pl
 from msgspec import Struct
 
 from tracekit import interval
-from tracekit.analysis.line import Line, make_line
-from tracekit.analysis.nesting import Nesting, nearest, nest
+from tracekit.analysis.nesting import Line, Nesting, make_line, nearest, nest
 from tracekit.interval import Bools, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES, Place
 from tracekit.model.trace import Trace
@@ -76,12 +75,8 @@ def cause_of_host_event(kind: str, name: str) -> str | None:
         return "gc"
     if kind == "overhead":
         return "profiler"
-    if kind == "op":
-        return _cause_of_operator(name)
-    return "python" if kind == "python" else None
-
-
-def _cause_of_operator(name: str) -> str:
+    if kind != "op":
+        return "python" if kind == "python" else None
     if name == LOOKUP:
         return "guards"
     if name in ENTRY_OPS or name.startswith(TRITON):
@@ -120,11 +115,6 @@ class Timeline(Struct, frozen=True):
             own = self.codes == code
             times[:, code] = interval.covered_within(np.stack((self.starts[own], self.ends[own]), axis=1), within)
         return times
-
-    def silences(self, within: Intervals) -> tuple[Intervals, Ints]:
-        """The parts of each stretch of the line in which nothing is recorded, and the position of the stretch that each
-        is of."""
-        return interval.holes(np.stack((self.starts, self.ends), axis=1), within)
 
     def silent_within(self, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of one stretch of the line in which nothing is recorded, counted from its start."""
@@ -177,12 +167,8 @@ def lay_flat(trace: Trace, threads: Iterable[int], launching: pl.DataFrame = NO_
     ends_within = ends <= np.append(ends, 0)[nesting.parents]
     around = np.where(ends_within, nesting.parents, -1)
     for code in (CAUSE_CODES["gc"], CAUSE_CODES["compile"]):
-        inside, above = table["code"].to_numpy() == code, around
-        # Each round looks twice as far up.
-        while inside.any() and (above >= 0).any():
-            inside = inside | (inside[above] & (above >= 0))
-            above = np.where(above >= 0, above[above], -1)
-        codes = np.where(inside, code, codes)
+        own = table["code"].to_numpy() == code
+        codes = np.where(own | (nearest(around, own) >= 0), code, codes) if own.any() else codes
     pieces = codes[nesting.rows]
     pieces[_before_graphs(table, nesting, starts) & (pieces == CAUSE_CODES["python"])] = CAUSE_CODES["compiled_wrapper"]
     return Timeline(nesting.starts, nesting.ends, pieces, nesting.rows, table, nesting.parents, starts, line)
@@ -253,6 +239,10 @@ def find_places(timeline: Timeline, rows: Ints) -> list[Place | None]:
 
 
 def _nearest(timeline: Timeline, rows: Ints, wanted: Bools) -> list[str | None]:
-    """The name of the first wanted event around each row, None where there is none."""
-    at = pl.Series(nearest(timeline.parents, wanted)[rows])
-    return timeline.table["name"].gather(at.set(at < 0, None)).to_list()
+    return names_at(timeline.table["name"], nearest(timeline.parents, wanted)[rows])
+
+
+def names_at(names: pl.Series, rows: Ints) -> list[str | None]:
+    """The names in these rows; None for the row -1."""
+    at = pl.Series(rows)
+    return names.gather(at.set(at < 0, None)).to_list()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -22,11 +22,10 @@ from tracekit.analysis.links import launching_calls
 from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, replay
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
 from tracekit.analysis.window import Scope, Span, beginning_within, columns, find_scope, find_steps
-from tracekit.interval import Bools, Floats, Intervals, Ints
+from tracekit.interval import Bools, Floats, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.host_speed import HostTimes
 from tracekit.model.idle_estimate import MOST_SLOWED, Between, IdleEstimate
-from tracekit.model.quartiles import Quartiles
+from tracekit.model.quartiles import HostTimes, Quartiles
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.trace import Trace
 
@@ -55,7 +54,6 @@ MOST_ASTRAY = 0.05
 #: At least this share of a stretch is left, whatever recording is said to add to its operators.
 LEAST_SHARE = 0.05
 
-
 #: What recording adds where a run did not measure it: a launch between a warm loop's and that of the models which
 #: torch 2.11 ran on an H200, all else as on an H100.
 ASSUMED_NODE = Cost(1.3, 0.5, 1.6)
@@ -70,6 +68,10 @@ ASSUMED = EventCosts(
 )
 
 
+#: The median of what was measured, its lower quartile, or its upper.
+Speed = Literal["us", "low", "high"]
+
+
 class Rule(Struct, frozen=True):
     """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each, and
     `span_ns` what it adds to each span; `in_order` says whether the end of a stretch has the causes of its end, or of
@@ -82,7 +84,7 @@ class Rule(Struct, frozen=True):
     operator_ns: float = 0.0
     span_ns: float = 0.0
     in_order: bool = True
-    speed: Literal["us", "low", "high"] = "us"
+    speed: Speed = "us"
     by_clock: Literal["measured", "all", "none"] = "measured"
 
 
@@ -95,7 +97,7 @@ class Host(Struct, frozen=True):
     told_us: tuple[float, ...] = ()
     off_cpu_us: tuple[float, ...] = ()
 
-    def ratios(self, speed: Literal["us", "low", "high"], steps: int) -> tuple[float, ...]:
+    def ratios(self, speed: Speed, steps: int) -> tuple[float, ...]:
         """How long it takes for a timed call, in times of each recorded step. None of hosts that are equally fast, or
         where the file cannot be right."""
         recorded = self.recorded_us if len(self.recorded_us) == steps else (float(np.median(self.recorded_us)),) * steps
@@ -103,7 +105,7 @@ class Host(Struct, frozen=True):
         alike = all(abs(ratio - 1) < EQUALLY_FAST for ratio in (*found, self.told_ratio(speed)))
         return () if alike or not all(map(_is_possible, found)) else found
 
-    def told_ratio(self, speed: Literal["us", "low", "high"]) -> float:
+    def told_ratio(self, speed: Speed) -> float:
         """How long it takes for a timed call, in times of the full trace's."""
         ratio: float = getattr(self.timed, speed) / float(np.median(self.told_us or self.recorded_us))
         return ratio if _is_possible(ratio) else 1.0
@@ -137,34 +139,32 @@ def rules_of(cost: RecordingCost | None, timed: HostTimes | None = None) -> tupl
     """The ways in which recordings may be read that cost so much to make; the likeliest first. `timed` is how fast the
     host was in the calls that are estimated. What is assumed is so of any host."""
 
-    def costs_at(speed: Literal["us", "low", "high"]) -> list[EventCosts]:
+    def costs_at(speed: Speed) -> list[EventCosts]:
         ratio = getattr(timed, speed) / cost.host_us if cost and cost.host_us and timed else 1.0
         both = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
         return [_times(costs, ratio) for costs in both] if _is_possible(ratio) else list(both)
 
-    light, rich = costs_at("us")
-    likely = _host_cost(light, "us")
-    us, low, high = (_of_events(rich, end) for end in ("us", "low", "high"))
-    (fast, fast_rich), (slow, slow_rich) = costs_at("low"), costs_at("high")
+    def rule(
+        calls: Speed = "us", events: Speed = "us", speed: Speed = "us", taken: Mapping[str, bool] = {}, **more: Any
+    ) -> Rule:
+        light, rich = costs_at(speed)
+        operator_ns, span_ns = (getattr(each, events) * 1e3 for each in (rich.operator, rich.span))
+        return Rule(_host_cost(light, calls, **taken), operator_ns, span_ns, speed=speed, **more)
+
     return (
-        Rule(likely, *us),
-        Rule(_host_cost(light, "low"), *us),
-        Rule(_host_cost(light, "high"), *us),
-        Rule(_host_cost(light, "us", in_call=False), *us),
-        Rule(_host_cost(light, "us", after_start=True), *us),
-        Rule(likely, *low),
-        Rule(likely, *high),
-        Rule(likely, *us, in_order=False),
-        Rule(likely, *us, by_clock="all"),
-        Rule(likely, *us, by_clock="none"),
-        Rule(_host_cost(fast, "us"), *_of_events(fast_rich, "us"), speed="low", by_clock="none"),
-        Rule(_host_cost(slow, "us"), *_of_events(slow_rich, "us"), speed="high", by_clock="none"),
+        rule(),
+        rule(calls="low"),
+        rule(calls="high"),
+        rule(taken={"in_call": False}),
+        rule(taken={"after_start": True}),
+        rule(events="low"),
+        rule(events="high"),
+        rule(in_order=False),
+        rule(by_clock="all"),
+        rule(by_clock="none"),
+        rule(speed="low", by_clock="none"),
+        rule(speed="high", by_clock="none"),
     )
-
-
-def _of_events(costs: EventCosts, end: Literal["us", "low", "high"]) -> tuple[float, float]:
-    """Of an operator and of a span, in nanoseconds."""
-    return getattr(costs.operator, end) * 1e3, getattr(costs.span, end) * 1e3
 
 
 def _times(costs: EventCosts, ratio: float) -> EventCosts:
@@ -173,9 +173,7 @@ def _times(costs: EventCosts, ratio: float) -> EventCosts:
     return EventCosts(**{name: each and Cost(*(ratio * us for us in astuple(each))) for name, each in events})
 
 
-def _host_cost(
-    costs: EventCosts, end: Literal["us", "low", "high"], *, in_call: bool = True, after_start: bool = False
-) -> HostCost:
+def _host_cost(costs: EventCosts, end: Speed, *, in_call: bool = True, after_start: bool = False) -> HostCost:
     launch, graph = costs.launch, costs.graph_launch or costs.launch
     own = (costs.driver_launch or launch, costs.library_launch or launch)
     each = (launch, *own, costs.copy, graph, costs.graph_node or ASSUMED_NODE, costs.sync)
@@ -227,11 +225,7 @@ def estimate_idle(
     low, high = np.maximum(every.min(axis=0) - doubt - unaligned, 0.0), every.max(axis=0) + doubt_high
     after = np.array([by_rule[0][at].after_sync for at in middle]).mean(axis=0) / 1e3
     return IdleEstimate(
-        causes={
-            cause: Between(float(us[code]), float(low[code]), float(high[code]))
-            for cause, code in CAUSE_CODES.items()
-            if high[code] > 0
-        },
+        causes=_between(us, low, high),
         after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
         unaligned_us=float(unaligned.sum()),
     )
@@ -249,13 +243,10 @@ def _by_rule(
     likely = (rules[0].operator_ns, rules[0].span_ns)
 
     @cache
-    def read(operator_ns: float, span_ns: float, ratio: float, by_clock: float) -> _Reading:
-        return _Reading(told, operator_ns, span_ns, ratio=ratio, by_clock=by_clock)
-
     def read_at(events: tuple[float, float], told_ratio: float, ratio: float, by_clock: float = 1.0) -> _Reading:
         # What is added to events is of the speed of timed calls, and taken off those of the told recording.
         operator_ns, span_ns = (ns / told_ratio for ns in events)
-        return read(operator_ns, span_ns, ratio, by_clock)
+        return _Reading(told, operator_ns, span_ns, ratio=ratio, by_clock=by_clock)
 
     @cache
     def by_clock(pace: _Pace) -> tuple[list[Floats], float]:
@@ -349,9 +340,11 @@ def estimate_recorded_idle(
     # The profiler's own events go too.
     as_recorded = _Reading(told, 0.0, 0.0, left_out=())
     at_most = _Reading(told, ASSUMED.operator.high * 1e3, ASSUMED.span.high * 1e3)
-    divided = np.zeros((4, len(IDLE_CAUSES)))
-    for step, stretches in zip(told.steps, told.stretches, strict=True):
-        match = _match_itself(stretches, told.timeline)
+    divided, line = np.zeros((4, len(IDLE_CAUSES))), told.timeline.line
+    for step, (begins, ends, threads) in zip(told.steps, told.stretches, strict=True):
+        # Each stretch is matched by itself.
+        whole, matched = np.tile([0.0, 1.0], (len(begins), 1)), np.ones(len(begins), dtype=bool)
+        match = _Match(line.place(threads, begins), line.place(threads, ends), whole, matched)
         between = np.array(step.codes, dtype=np.int64) == -1
         left = np.where(between, at_most.measure(match) / np.maximum(as_recorded.measure(match), 1.0), 1.0)
         # What recording adds to events is not all: it slows what lies between them too.
@@ -369,14 +362,13 @@ def estimate_recorded_idle(
     if np.abs(replayed[0] - us).sum() > MOST_ASTRAY * us.sum():
         return None
     every = np.stack((us, *replayed[1:]))
-    low, high = every.min(axis=0), every.max(axis=0)
-    return IdleEstimate(
-        causes={
-            cause: Between(float(us[code]), float(low[code]), float(high[code]))
-            for cause, code in CAUSE_CODES.items()
-            if high[code] > 0
-        }
-    )
+    return IdleEstimate(causes=_between(us, every.min(axis=0), every.max(axis=0)))
+
+
+def _between(us: Floats, low: Floats, high: Floats) -> dict[str, Between]:
+    """Each cause that there may be."""
+    numbers = zip(CAUSE_CODES, us.tolist(), low.tolist(), high.tolist(), strict=True)
+    return {cause: Between(*ends) for cause, *ends in numbers if ends[2] > 0}
 
 
 def _apart(scope: Scope, device: int) -> Scope:
@@ -419,24 +411,21 @@ class _Match(Struct, frozen=True, eq=False):
 def _tell(trace: Trace, scope: Scope, device: int) -> Told:
     steps = host_steps(trace, scope, device)
     timeline = lay_flat(trace, np.unique(scope.calls["thread"].to_numpy()), launching_calls(scope.linked, scope.calls))
+    recorded = np.stack((timeline.starts, timeline.ends), axis=1)
     stretches = []
     for step, span in zip(steps, scope.spans, strict=True):
         edges = np.cumsum([0.0, *step.lengths]).astype(np.int64) + span.start_ns
         of_call = np.array([*step.threads, span.thread], dtype=np.int64)
         calls = np.array(step.calls, dtype=np.int64)
         within = np.stack((edges[:-1], edges[1:]), axis=1)
-        threads = _telling_threads(timeline, within, of_call[calls], of_call[calls - 1])
+        # The thread that launches next, or that which launched before where it records more meanwhile: autograd's
+        # records nothing while it waits for work.
+        launching, before = of_call[calls], of_call[calls - 1]
+        own, other = (interval.covered_within(recorded, timeline.on_line(each, within)) for each in (launching, before))
+        threads = np.where(other > own, before, launching)
         stretches.append(np.stack((edges[:-1], edges[1:], threads)))
     units = [_units(step) for step in steps]
     return Told(steps, units, stretches, timeline, PYTHON if (trace.host["kind"] == "op").any() else UNKNOWN)
-
-
-def _telling_threads(timeline: Timeline, within: Intervals, launching: Ints, before: Ints) -> Ints:
-    """The thread that launches next, or that which launched before where it records more meanwhile: autograd's records
-    nothing while it waits for work."""
-    recorded = np.stack((timeline.starts, timeline.ends), axis=1)
-    own, other = (interval.covered_within(recorded, timeline.on_line(each, within)) for each in (launching, before))
-    return np.where(other > own, before, launching)
 
 
 def _match(step: HostStep, told: Told, number: int) -> _Match:
@@ -465,13 +454,6 @@ def _match(step: HostStep, told: Told, number: int) -> _Match:
     line = told.timeline.line
     of_stretch = np.array(shares, dtype=np.float64).reshape(-1, 2)
     return _Match(line.place(threads, begins), line.place(threads, ends), of_stretch, matched)
-
-
-def _match_itself(stretches: Ints, timeline: Timeline) -> _Match:
-    begins, ends, threads = stretches
-    count, line = len(begins), timeline.line
-    shares, matched = np.tile([0.0, 1.0], (count, 1)), np.ones(count, dtype=bool)
-    return _Match(line.place(threads, begins), line.place(threads, ends), shares, matched)
 
 
 def _units(step: HostStep) -> list[Unit]:

@@ -8,10 +8,8 @@ import polars as pl
 from msgspec import Struct
 
 from tracekit import interval
-from tracekit.analysis.line import make_line
-from tracekit.analysis.links import link_launches
-from tracekit.analysis.nesting import nest
-from tracekit.analysis.queued_work import find_queued
+from tracekit.analysis.links import find_queued, link_launches
+from tracekit.analysis.nesting import make_line, nest
 from tracekit.errors import TracekitError
 from tracekit.interval import NEVER, Bools, Intervals, Ints
 from tracekit.model.trace import Trace
@@ -26,6 +24,7 @@ MARKING_KINDS = ("annotation", "op")
 MOST_WINDOWS = 100_000
 #: What `--window` can name.
 NAMEABLE_KINDS = ("annotation", "op", "python")
+NO_NUMBER = pl.lit(None, dtype=pl.Int64)
 
 
 class Span(Struct, frozen=True):
@@ -71,16 +70,27 @@ def find_scope(trace: Trace, window: str, steps: tuple[int, int] | None = None) 
     kind, spans = find_named_or_steps(trace, window, steps)
     if kind == "whole":
         extent = np.array([[linked["start_ns"].min(), linked["end_ns"].max()]], dtype=np.int64)
-        windows = dict.fromkeys(_devices(linked), extent)
+        windows = dict.fromkeys(sorted(linked["device"].unique()), extent)
         return Scope("whole", (), linked.with_columns(step=pl.lit(0)), linked, calls, windows, {}, doubtful=0)
     activities, doubtful = _with_steps(trace, linked, spans)
-    devices = _devices(activities)
+    devices = sorted(activities["device"].unique())
     if len(devices) * len(spans) > MOST_WINDOWS:
         raise TracekitError(
             f"{trace.path} has {len(spans):,} steps on {len(devices):,} GPUs, more than are analyzed together; pass"
             f" --steps N-M with at most {MOST_WINDOWS // len(devices):,} steps"
         )
-    by_device = {device: _step_windows(trace, activities, spans, device) for device in devices}
+    processes = [trace.threads[span.thread].pid for span in spans]
+    by_device: dict[int, Intervals] = {}
+    for device in devices:
+        # From the start of a step's host span to its end, or to the end of its last activity where that is later. Of
+        # several processes those that launched nothing on the device take no time of it.
+        own = activities.filter(pl.col("device") == device)
+        edges = _edges(spans)
+        np.maximum.at(edges[:, 1], *columns(own, "step", "end_ns"))
+        launching = {trace.threads[thread].pid for thread in own["launched_on"].drop_nulls().unique()}
+        if len(set(processes)) > 1 and launching:
+            edges[:, 1] = np.where([each in launching for each in processes], edges[:, 1], edges[:, 0])
+        by_device[device] = edges
     windows = {device: interval.union(each[:, 0], each[:, 1]) for device, each in by_device.items()}
     return Scope(kind, spans, activities, linked, calls, windows, by_device, doubtful)
 
@@ -160,21 +170,22 @@ def _refuse_name(trace: Trace, name: str) -> NoReturn:
     )
 
 
-def _outermost(spans: pl.DataFrame, number: pl.Expr | None = None) -> tuple[Span, ...]:
+def _outermost(spans: pl.DataFrame, number: pl.Expr = NO_NUMBER) -> tuple[Span, ...]:
     """Without those that lie wholly inside an earlier one of their thread. They are numbered by their place where
     `number` gives none."""
     reach = pl.col("end_ns").cum_max().shift(1).over("thread")
     outer = spans.filter((pl.col("end_ns") > reach) | reach.is_null())
-    place = pl.int_range(pl.len())
-    numbered = outer.select(pl.coalesce(number, place) if number is not None else place, "thread", "start_ns", "end_ns")
+    numbered = outer.select(pl.coalesce(number, pl.int_range(pl.len())), "thread", "start_ns", "end_ns")
     return tuple(Span(*row) for row in numbered.iter_rows())
 
 
 def union_of(spans: tuple[Span, ...]) -> Intervals:
     """The time of all the spans."""
-    starts = np.array([span.start_ns for span in spans], dtype=np.int64)
-    ends = np.array([span.end_ns for span in spans], dtype=np.int64)
-    return interval.union(starts, ends)
+    return interval.union(*_edges(spans).T)
+
+
+def _edges(spans: tuple[Span, ...]) -> Intervals:
+    return np.array([(span.start_ns, span.end_ns) for span in spans], dtype=np.int64).reshape(-1, 2)
 
 
 def beginning_within(events: pl.DataFrame, spans: tuple[Span, ...]) -> pl.DataFrame:
@@ -217,27 +228,6 @@ def _with_steps(trace: Trace, linked: pl.DataFrame, spans: tuple[Span, ...]) -> 
     open_ = np.searchsorted(begins[order], asked, side="right") - np.searchsorted(np.sort(overs), asked, side="right")
     several = (own < 0) & (open_ > 1)
     return linked.with_columns(step=pl.Series(step)).filter(pl.col("step") >= 0), int(several.sum())
-
-
-def _process(trace: Trace, thread: int) -> str:
-    return trace.threads[thread].pid
-
-
-def _step_windows(trace: Trace, activities: pl.DataFrame, spans: tuple[Span, ...], device: int) -> Intervals:
-    """From the start of a step's host span to its end, or to the end of its last activity where that is later. Of
-    several processes those that launched nothing on the device take no time of it."""
-    own = activities.filter(pl.col("device") == device)
-    windows = np.array([(span.start_ns, span.end_ns) for span in spans], dtype=np.int64).reshape(-1, 2)
-    np.maximum.at(windows[:, 1], *columns(own, "step", "end_ns"))
-    processes = [_process(trace, span.thread) for span in spans]
-    launching = {_process(trace, thread) for thread in own["launched_on"].drop_nulls().unique()}
-    if len(set(processes)) > 1 and launching:
-        windows[:, 1] = np.where([each in launching for each in processes], windows[:, 1], windows[:, 0])
-    return windows
-
-
-def _devices(activities: pl.DataFrame) -> list[int]:
-    return sorted(activities["device"].unique())
 
 
 def touching(scope: Scope, starts: Ints, ends: Ints) -> Bools:

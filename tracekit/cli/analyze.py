@@ -6,25 +6,16 @@ from typing import Any
 
 import click
 
-from tracekit.cli.options import (
-    FORMS,
-    WIDE_HELP,
-    with_cpu,
-    with_detail,
-    with_no_cache,
-    with_rank,
-    with_steps,
-    with_window,
-)
+from tracekit.cli import options
 
 
-@click.command(epilog="Example: tracekit analyze trace.json.gz --json -", context_settings=WIDE_HELP)
+@click.command(epilog="Example: tracekit analyze trace.json.gz --json -", context_settings=options.WIDE_HELP)
 @click.argument("trace", metavar="TRACE")
-@click.option("--form", type=FORMS, help="Variant of a run folder to analyze (default: compiled, if recorded).")
-@with_window
-@with_steps
-@with_rank
-@with_cpu
+@click.option("--form", type=options.FORMS, help="Variant of a run folder to analyze (default: compiled, if recorded).")
+@options.with_window
+@options.with_steps
+@options.with_rank
+@options.with_cpu
 @click.option("--top", type=click.IntRange(min=1), help="Number of kernel names to list (default 6; 20 in JSON).")
 @click.option(
     "--html",
@@ -37,8 +28,8 @@ from tracekit.cli.options import (
 @click.option("--force", is_flag=True, help="Replace an existing file that has the page's name.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the analysis as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="Exit with code 2, not 1, if the recording is damaged.")
-@with_no_cache
-@with_detail
+@options.with_no_cache
+@options.with_detail
 def analyze(trace: str, **asked: Any) -> None:
     """Analyze one trace: GPU busy and idle time, kernels, launches.
 

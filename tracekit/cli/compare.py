@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracekit.cli.options import (
-    FORMS,
-    WIDE_HELP,
-    OutputPath,
-    with_cpu,
-    with_detail,
-    with_no_cache,
-    with_rank,
-    with_steps,
-    with_window,
-)
+from tracekit.cli import options
 from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
@@ -38,22 +28,22 @@ def read_conditions(
         raise click.BadParameter(str(error), ctx=context, param=parameter) from error
 
 
-@click.command(epilog="Example: tracekit compare eager.json.gz compiled.json.gz", context_settings=WIDE_HELP)
+@click.command(epilog="Example: tracekit compare eager.json.gz compiled.json.gz", context_settings=options.WIDE_HELP)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="[B]", required=False)
 @click.argument("more", metavar="[C]...", nargs=-1)
-@click.option("--form-a", type=FORMS, help="Variant of run folder A (default: compiled, if recorded).")
-@click.option("--form-b", type=FORMS, help="Variant of run folder B (default: compiled, if recorded).")
-@with_window
-@with_steps
-@with_rank
+@click.option("--form-a", type=options.FORMS, help="Variant of run folder A (default: compiled, if recorded).")
+@click.option("--form-b", type=options.FORMS, help="Variant of run folder B (default: compiled, if recorded).")
+@options.with_window
+@options.with_steps
+@options.with_rank
 @click.option(
     "--ops",
     metavar="TRACE",
     help="Trace or run folder of the same model compiled without CUDA graphs, to take operators from.",
 )
-@with_cpu
-@click.option("--out", type=OutputPath(), help="Report to write: PATH.html, or a folder (default reports).")
+@options.with_cpu
+@click.option("--out", type=options.OutputPath(), help="Report to write: PATH.html, or a folder (default reports).")
 @click.option("--force", is_flag=True, help="Replace an existing file that has the report's name.")
 @click.option(
     "--gate",
@@ -63,14 +53,12 @@ def read_conditions(
     help='Limit for B relative to A, like "wall<=+3%". Exit code 3: exceeded; 4: inconclusive (docs/gate.md).',
 )
 @click.option(
-    "--inconclusive",
-    type=click.Choice(("pass", "fail")),
-    help="Treat an inconclusive gate as passed or failed.",
+    "--inconclusive", type=click.Choice(("pass", "fail")), help="Treat an inconclusive gate as passed or failed."
 )
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the comparison as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="Exit with code 2, not 1, if a recording is damaged.")
-@with_no_cache
-@with_detail
+@options.with_no_cache
+@options.with_detail
 @click.pass_context
 def compare(context: click.Context, /, **asked: Any) -> None:
     """Compare A (before) with B (after), and write a report of what changed and why.

@@ -7,15 +7,10 @@ from typing import Any
 
 import click
 
-from tracekit.cli.options import (
-    FORMS,
-    WIDE_HELP,
-    OutputPath,
-    with_no_cache,
-)
+from tracekit.cli import options
 
 
-@click.command(epilog="Example: tracekit export trace.json.gz --hta for-hta", context_settings=WIDE_HELP)
+@click.command(epilog="Example: tracekit export trace.json.gz --hta for-hta", context_settings=options.WIDE_HELP)
 @click.argument("places", nargs=-1, required=True, metavar="TRACE | RUN | A B | FOLDER|FILE... of ranks")
 @click.option(
     "--hta",
@@ -31,12 +26,12 @@ from tracekit.cli.options import (
 @click.option("--collectives", metavar="PATH|-", help="Of ranks: table of collectives, a row for each rank.")
 @click.option(
     "--perfetto",
-    type=OutputPath(),
+    type=options.OutputPath(),
     metavar="PATH",
     help="The trace that `tracekit open` merges: of a run, of A and B, of ranks.",
 )
 @click.option("--benchmark", metavar="PATH|-", help="Figures of a run as JSON for CI benchmark actions.")
-@click.option("--form", type=FORMS, help="Variant of a run, for --kernels, --gaps, --hta and ranks.")
+@click.option("--form", type=options.FORMS, help="Variant of a run, for --kernels, --gaps, --hta and ranks.")
 @click.option(
     "--window",
     default="auto",
@@ -45,7 +40,7 @@ from tracekit.cli.options import (
 )
 @click.option("--steps", metavar="N|N-M", help="Tables: only these marked steps.")
 @click.option("--rank", type=click.IntRange(min=0), help="Rank number in the trace for HTA (default 0).")
-@with_no_cache
+@options.with_no_cache
 def export(places: tuple[str, ...], **asked: Any) -> None:
     """Export traces for other tools (docs/export.md). Tables are Parquet if PATH ends in .parquet, else CSV."""
     from tracekit.cli.exporting import export_all

@@ -19,8 +19,7 @@ from tracekit.printing import echo
 from tracekit.reading.pairs import load_sides
 from tracekit.reading.sides import raise_if_damaged
 from tracekit.report.words.groups import label_words
-from tracekit.tracefile.perfetto import write_picture
-from tracekit.tracefile.slimming import slimmed
+from tracekit.tracefile.perfetto import slimmed, write_picture
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Side

@@ -9,11 +9,7 @@ import click
 from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath
 
 
-@click.command(
-    "open",
-    epilog="Example: tracekit open traces/flux-compiled",
-    context_settings=WIDE_HELP,
-)
+@click.command("open", epilog="Example: tracekit open traces/flux-compiled", context_settings=WIDE_HELP)
 @click.argument("places", nargs=-1, required=True, metavar="RUN | A B | FOLDER|FILE... of ranks")
 @click.option("--form", type=FORMS, help="Run folder: open only this variant, as recorded, or all its ranks.")
 @click.option(
@@ -28,11 +24,7 @@ from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath
     help="Several traces: what to show: marked steps, the whole trace, or spans by name.",
 )
 @click.option("--steps", metavar="N|N-M", help="Several traces: show only these marked steps.")
-@click.option(
-    "--out",
-    type=OutputPath(),
-    help="Where to write the merged trace (default: in the folder, or beside A).",
-)
+@click.option("--out", type=OutputPath(), help="Where to write the merged trace (default: in the folder, or beside A).")
 @click.option("--no-serve", is_flag=True, help="Write the merged trace and exit.")
 @click.option("--no-browser", is_flag=True, help="Print the link. Do not start a browser.")
 @click.option(

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING
 
 from tracekit.cli.output import check_apart, command_line, command_of_report, refuse_option
 from tracekit.comparison.commands import measuring_command
-from tracekit.reading.reports import Destination, place_of_report, write_report
+from tracekit.errors import TracekitError
+from tracekit.reading.reports import Destination, place_of_report, report_of_run, write_report
+from tracekit.reading.single_run import look_at_run
 from tracekit.report.terminal import shown
 from tracekit.report.thirty_lines import shown_overview
+from tracekit.report.words.not_compiled import because
+from tracekit.shell import joined
 from tracekit.store import Ways
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.model.run import Run
+    from tracekit.model.single_run import SingleRun
+    from tracekit.reading.traces import Reading
     from tracekit.report.document import Overview, Report
     from tracekit.report.thirty_lines import Detail
 
@@ -41,12 +47,7 @@ def destination(
 
 
 def publish(
-    report: Report,
-    there: Destination,
-    console: Console,
-    detail: Detail,
-    *more: str,
-    overview: Overview | None = None,
+    report: Report, there: Destination, console: Console, detail: Detail, *more: str, overview: Overview | None = None
 ) -> None:
     """Writes the page and its twin, and shows the report, where these are, and `more`. `overview` stands in for the
     page's."""
@@ -60,6 +61,20 @@ def show(
     """Shows a report of which the page may not have been written; None where only its overview is to be shown."""
     # Paths and commands may be longer than a line.
     console.print(shown(shown_overview(overview, report, page, more, detail, console.width)), crop=False)
+
+
+def report_nothing_compiled(
+    folder: Path, run: Run, reading: Reading, there: Destination, command: str, console: Console, detail: Detail
+) -> SingleRun:
+    """Publishes the page of a run of which torch.compile compiled nothing: eager's, with the reason on top. `command`
+    makes it anew. Raises TracekitError, with the reason, where eager's recording cannot be read."""
+    try:
+        single = look_at_run(folder, run, reading)
+    except TracekitError as error:
+        raise TracekitError(f"torch.compile compiled nothing: {because(run.not_compiled or ())}; {error}") from error
+    timeline = f"Timeline: {joined(('tracekit', 'open', str(folder)))}"
+    publish(report_of_run(folder, run, single, command), there, console, detail, timeline)
+    return single
 
 
 def commands_of_page(run: Run | None) -> str:

@@ -6,24 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import store
-from tracekit.cli.nothing_compiled import report_nothing_compiled
 from tracekit.cli.output import console_beside, say, write_json
-from tracekit.cli.publishing import publish, show
+from tracekit.cli.publishing import publish, report_nothing_compiled, show
 from tracekit.comparison.commands import measuring_command, profile_command
 from tracekit.comparison.looking import look_at
 from tracekit.errors import TracekitError
 from tracekit.reading.reports import Destination, identity_of_report_on, report_of_run, reports_of
 from tracekit.reading.sides import compare_forms, load_side
 from tracekit.reading.traces import Reading
-from tracekit.report.composition.overview_side import side_overview
+from tracekit.report.composition.one_side import side_overview
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.shell import joined
 from tracekit.statements.noted import AdviceFailed, NoAdvice
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tracekit.model.run import Run
     from tracekit.report.thirty_lines import Detail
 
 #: Where runs lie that were given no other place.
@@ -38,37 +34,28 @@ def report_run(
     compiled."""
     run = store.load(folder)
     console = console_beside(json_path)
+    there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
     if len(run.forms) == 2:
-        written = _report_comparison(folder, run, console, detail, force=force)
+        comparison = compare_forms(folder, run)
+        timeline = f"Timeline: {joined(('tracekit', 'open', str(folder)))}"
+        publish(report_of_run(folder, run, comparison), there, console, detail, timeline)
+        for noted in run.noted:
+            if isinstance(noted, NoAdvice | AdviceFailed):
+                say(console, noted.long())
+        written = comparison_json(comparison)
     elif run.not_compiled is None:
-        written = _report_form(folder, run, console, detail)
+        (form,) = run.forms
+        single = look_at(load_side(folder, form=form.name, reading=Reading(shapes=True)))
+        # Both forms of the same work, in a folder of its own where this run has the name it would take.
+        taken = folder != TRACES / folder.name or form.name != "eager"
+        out = ("--out", str(folder.with_name(f"{folder.name}-compared"))) if taken else ()
+        commands = (f"Run {folder}", f"Compare: {profile_command(run.settings, more=out)}")
+        report = report_of_run(folder, run, single) if detail == "all" else None
+        show(side_overview(single), report, None, console, detail, *commands)
+        written = analysis_json(single)
     else:
-        there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
         command, reading = measuring_command(run), Reading(shapes=True)
         written = analysis_json(report_nothing_compiled(folder, run, reading, there, command, console, detail))
     write_json(written, json_path)
     if strict and run.not_compiled is not None:
         raise TracekitError(f"torch.compile compiled nothing of {run.settings.workload} (--strict)")
-
-
-def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail, *, force: bool) -> str:
-    comparison = compare_forms(folder, run)
-    there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
-    timeline = f"Timeline: {joined(('tracekit', 'open', str(folder)))}"
-    publish(report_of_run(folder, run, comparison), there, console, detail, timeline)
-    for noted in run.noted:
-        if isinstance(noted, NoAdvice | AdviceFailed):
-            say(console, noted.long())
-    return comparison_json(comparison)
-
-
-def _report_form(folder: Path, run: Run, console: Console, detail: Detail) -> str:
-    (form,) = run.forms
-    single = look_at(load_side(folder, form=form.name, reading=Reading(shapes=True)))
-    # Both forms of the same work, in a folder of its own where this run has the name it would take.
-    taken = folder != TRACES / folder.name or form.name != "eager"
-    out = ("--out", str(folder.with_name(f"{folder.name}-compared"))) if taken else ()
-    commands = (f"Run {folder}", f"Compare: {profile_command(run.settings, more=out)}")
-    report = report_of_run(folder, run, single) if detail == "all" else None
-    show(side_overview(single), report, None, console, detail, *commands)
-    return analysis_json(single)

@@ -22,7 +22,7 @@ NAMES = tuple(sorted((*OF_THE_CORE, *(name for wing in wings() for name in wing.
 def schema(name: str | None, out: Path | None) -> None:
     """Print the JSON Schema of a document: a command's --json output, or a file that tracekit keeps, such as a run
     folder's run.json."""
-    from tracekit.report.schemas import schema_text
+    from tracekit.report.contract import schema_text
 
     if (name is None) == (out is None):
         raise TracekitError(f"pass one name ({', '.join(NAMES)}) to print that schema, or --out FOLDER to write all")

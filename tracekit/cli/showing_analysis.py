@@ -16,7 +16,7 @@ from tracekit.reading.reports import identity_of_report, write_report
 from tracekit.reading.sides import interrupted_run, is_run_folder, load_side, of_rank, raise_if_damaged
 from tracekit.reading.single_run import look_at_run
 from tracekit.reading.traces import Reading, parse_steps
-from tracekit.report.composition.overview_side import MOST_KERNELS, side_overview
+from tracekit.report.composition.one_side import MOST_KERNELS, side_overview
 from tracekit.report.contract import analysis_json
 from tracekit.report.terminal import shown
 from tracekit.report.words.not_compiled import because
@@ -51,7 +51,7 @@ def show_analysis(
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:
-        from tracekit.report.composition.interrupted import interrupted_summary
+        from tracekit.report.composition.one_side import interrupted_summary
 
         console.print(shown(interrupted_summary(interrupted)))
         if not any(each.recordings for each in interrupted.forms) and json_path is None:

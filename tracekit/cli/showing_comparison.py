@@ -9,28 +9,17 @@ import click
 from msgspec.structs import replace
 
 from tracekit import store
-from tracekit.cli.nothing_compiled import report_nothing_compiled
 from tracekit.cli.output import check_output_path, command_of_report, console_beside, write_json
-from tracekit.cli.publishing import commands_of_page, destination, publish
+from tracekit.cli.publishing import commands_of_page, destination, publish, report_nothing_compiled
 from tracekit.comparison.comparing import compare as compare_sides
 from tracekit.comparison.judging.alternatives import with_verified
 from tracekit.comparison.judging.gate import check
 from tracekit.errors import TracekitError
-from tracekit.reading.pairs import (
-    load_comparisons,
-    load_job,
-    load_pair,
-    name_sides,
-    refuse_gate_of_ranks,
-    refuse_to_gate,
-    refuse_unpaired_runs,
-    with_interrupts,
-    with_operators_of,
-)
+from tracekit.reading import pairs
 from tracekit.reading.reports import command_to_repeat, identity_of_report, identity_of_report_on, identity_of_run
 from tracekit.reading.sides import interrupted_run, of_rank, raise_if_damaged, run_without_compiled
 from tracekit.reading.traces import Reading, parse_steps
-from tracekit.report.composition.interrupted import interrupted_summary
+from tracekit.report.composition.one_side import interrupted_summary
 from tracekit.report.composition.reports import comparison_report, comparisons_report
 from tracekit.report.contract import analysis_json, comparison_json, comparisons_json
 from tracekit.report.terminal import shown
@@ -40,7 +29,6 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison
     from tracekit.model.gate import Condition, Outcome
     from tracekit.model.run import FormName
-    from tracekit.reading.pairs import Pair
     from tracekit.report.thirty_lines import Detail
 
 #: Options that ask something of two sides.
@@ -98,12 +86,12 @@ def show_comparison(
         write_json(analysis_json(single), json_path)
         raise_if_damaged(single.side, strict=strict)
         return
-    pair = name_sides(a, b, (form_a, form_b))
+    pair = pairs.name_sides(a, b, (form_a, form_b))
     name = Path(a).resolve().name if pair.run else f"{pair.one.label}-vs-{pair.other.label}"
     there = destination(name, pair.identity, out, json_path, a, b, ops, force=force)
     interrupted = [run for run in map(interrupted_run, dict.fromkeys((a, b or a))) if run]
     if gate:
-        refuse_gate_of_ranks(pair, gate)
+        pairs.refuse_gate_of_ranks(pair, gate)
     comparison = _compared(pair, ops, reading, gate, inconclusive, len(interrupted))
     console = console_beside(json_path)
     for run in interrupted:
@@ -122,7 +110,7 @@ def show_comparison(
 
 
 def _compared(
-    pair: Pair,
+    pair: pairs.Pair,
     ops: str | None,
     reading: Reading,
     conditions: tuple[Condition, ...],
@@ -130,17 +118,17 @@ def _compared(
     interrupted: int,
 ) -> Comparison:
     """What changed, with the gate's outcome where there are conditions."""
-    job = load_job(pair, reading)
-    one, other = load_pair(pair, reading, job)
+    job = pairs.load_job(pair, reading)
+    one, other = pairs.load_pair(pair, reading, job)
     run = pair.run
     if ops is not None:
-        one, other = with_operators_of(ops, one, other, reading)
+        one, other = pairs.with_operators_of(ops, one, other, reading)
     order = run.order if run and one.label != other.label else ()
-    comparison = with_interrupts(compare_sides(one, other, order, job), interrupted)
+    comparison = pairs.with_interrupts(compare_sides(one, other, order, job), interrupted)
     comparison = with_verified(comparison, run.verified if run else None)
     if not conditions:
         return comparison
-    refuse_to_gate(comparison.a, comparison.b)
+    pairs.refuse_to_gate(comparison.a, comparison.b)
     return replace(comparison, gate=check(comparison, conditions, taken_for))
 
 
@@ -155,11 +143,11 @@ def compare_several(
     strict: bool,
 ) -> None:
     """Shows the runs side by side, writes page, markdown and JSON."""
-    refuse_unpaired_runs(places)
+    pairs.refuse_unpaired_runs(places)
     identity = identity_of_report("several", [identity_of_run(store.load(Path(place))) for place in places])
     name = f"{Path(places[0]).resolve().name}-and-{len(places) - 1}-more"
     there = destination(name, identity, out, json_path, *places, force=force)
-    comparisons = load_comparisons(places, reading)
+    comparisons = pairs.load_comparisons(places, reading)
     # The run to look at next: the fastest one's, else the first.
     best = comparisons.paths[comparisons.leader or 0]
     look_at = joined(("tracekit", "compare", best))

@@ -1,15 +1,8 @@
 """`tracekit workloads`: what can be profiled."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
 from tracekit.cli.options import WIDE_HELP
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(epilog="Example: tracekit workloads flux", context_settings=WIDE_HELP)

@@ -27,15 +27,10 @@ UNSAID = {"prompt": DEFAULT_PROMPT, "seed": 0, "compile_order": "after-sharding"
 Changes = Mapping[str, str]
 
 
-def can_be_regional(side: Side) -> bool:
-    """Whether the model has repeated blocks that can be compiled one by one, and was compiled otherwise."""
-    settings = side.settings
-    return settings is not None and settings.scope != "regional" and bool(side.repeated_parts)
-
-
 def scope_changes(side: Side) -> dict[str, str]:
-    """The scope that compiles the layers one by one, where the model has such."""
-    return {"scope": "regional"} if can_be_regional(side) else {}
+    """The scope that compiles the layers one by one, where the model has such and was compiled otherwise."""
+    can_be_regional = side.settings is not None and side.settings.scope != "regional" and side.repeated_parts
+    return {"scope": "regional"} if can_be_regional else {}
 
 
 def layer_by_layer(side: Side) -> Advice | None:

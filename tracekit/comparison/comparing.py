@@ -11,14 +11,8 @@ from tracekit.comparison.judging.estimates import find_separate_runs_change
 from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness
 from tracekit.comparison.judging.rank_differences import with_worst_rank
 from tracekit.comparison.judging.verdict import judge
+from tracekit.comparison.matching import coverage
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
-from tracekit.comparison.matching.coverage import (
-    find_doubts,
-    find_inexact,
-    find_little_matched,
-    measure_coverage,
-    total_traffic,
-)
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.modules import time_by_module
 from tracekit.comparison.waiting import with_waiting_lines
@@ -43,13 +37,16 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
         # A rich recording of one side would divide that side's idle time and not the other's: then neither is divided.
         unlike = (NoRichRecording(a.label if a.rich is None else b.label),)
         a, b = replace(a, rich=None), replace(b, rich=None)
-    a, b = (replace(each, bound=find_bound(each, each.sequence)) for each in (a, b))
+    a, b = (replace(each, bound=find_bound(each)) for each in (a, b))
     verdict, of_timing = judge(a, b, order)
     verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))
     cells, of_matching = find_cells(a, b) if comparable(a, b) else (None, ())
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
-    coverage = measure_coverage(groups) if groups else None
+    matched = coverage.measure_coverage(groups) if groups else None
+    unused = why_no_provenance(a, b) if cells else None
     exposed = job.exposed_parts() if job else ()
+    ranks = over_ranks() if job else None
+    of_job: tuple[Note, ...] = load(ranks.notes)(b, job) if ranks else ()
     waterfall = build_waterfall(a, b, groups, exposed)
     comparison = Comparison(
         a=a,
@@ -58,20 +55,20 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
         deltas=measure_deltas(a, b),
         waterfall=waterfall,
         groups=groups,
-        coverage=coverage,
+        coverage=matched,
         findings=(),
         notes=(
             *of_timing,
             *find_fallbacks(a, b),
             *find_unfairness(a, b, joined=bool(exposed)),
-            *_notes_of(job, b),
-            *find_little_matched(coverage),
-            *find_inexact(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
-            *find_doubts(a, b),
+            *of_job,
+            *coverage.find_little_matched(matched),
+            *coverage.find_inexact(groups, unused, bare=not (a.settings and b.settings)),
+            *coverage.find_doubts(a, b),
             *of_matching,
             *unlike,
         ),
-        traffic=total_traffic(groups),
+        traffic=coverage.total_traffic(groups),
         break_even=find_break_even(a, b, verdict),
         accuracy=with_worst_rank(judge_accuracy(a, b), b),
         reason=find_reason(a, b, verdict, waterfall),
@@ -79,11 +76,6 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
         job=job,
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
-
-
-def _notes_of(job: Job | None, b: Side) -> tuple[Note, ...]:
-    known = over_ranks()
-    return tuple(load(known.notes)(b, job)) if job is not None and known is not None else ()
 
 
 def measure_deltas(a: Side, b: Side) -> Deltas:

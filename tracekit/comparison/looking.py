@@ -15,6 +15,6 @@ from tracekit.model.single_run import SingleRun
 def look_at(side: Side) -> SingleRun:
     """The side with what holds it back, and what a reader should know or do."""
     side, _ = with_waiting_lines(note_calls(side), side)
-    side = replace(side, bound=find_bound(side, side.sequence))
+    side = replace(side, bound=find_bound(side))
     notes = (*find_unsound(side), *find_disturbance(side, side))
     return SingleRun(side, find_of_one_side(side), notes)

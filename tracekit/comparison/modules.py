@@ -44,6 +44,11 @@ def _starred(path: Path, repeated: set[Path]) -> Path:
     return starred
 
 
+def is_within(module: str, part: str) -> bool:
+    """Whether the module is the part, or in it."""
+    return module == part or module.startswith(f"{part}.")
+
+
 def _node(path: Path, own: Mapping[Path, Sequence[int]], groups: Sequence[KernelGroup]) -> ModuleTime:
     below: dict[Path, dict[Path, Sequence[int]]] = {}
     for each, at in own.items():

@@ -112,16 +112,7 @@ def exposing(side: Side) -> list[SyncTime]:
     return [sync for sync in idle.syncs if sync.drained and sync.idle_after_us > 0] if idle else []
 
 
-def gaps_behind(side: Side, calls: set[str]) -> tuple[TracePlace, ...]:
-    """The longest gaps that these synchronising calls exposed, in the recording that distorts least."""
-    return _gaps(side.analysis, lambda gap: gap.sync in calls)
-
-
-def gaps_of_cause(side: Side, causes: tuple[str, ...]) -> tuple[TracePlace, ...]:
-    """The longest gaps that have these causes for most of their time, in the recording that tells causes apart."""
-    return _gaps(side.host, lambda gap: sum(gap.causes.get(cause, 0.0) for cause in causes) > gap.duration_us / 2)
-
-
-def _gaps(analysis: Analysis, fits: Callable[[IdleGap], bool]) -> tuple[TracePlace, ...]:
+def longest_gaps(analysis: Analysis, fits: Callable[[IdleGap], bool]) -> tuple[TracePlace, ...]:
+    """The longest gaps of a recording that fit."""
     some = [gap for gap in analysis.idle.largest if fits(gap)] if analysis.idle else []
     return tuple(TracePlace(analysis.trace.path, gap.start_us, gap.duration_us) for gap in some[:NAMED])

@@ -21,7 +21,7 @@ from tracekit.model.comparison import (
     comparable,
 )
 from tracekit.model.groups import GroupLabel, Label
-from tracekit.model.idle_estimate import Between, changes_between
+from tracekit.model.idle_estimate import changes_between
 from tracekit.model.waterfall import Basis, PartKind, Waterfall, WaterfallPart
 
 #: At most this many kernel groups have a part of their own, and only those that change the wall by this share.
@@ -70,21 +70,16 @@ def build_waterfall(
         calibrated = change_by_cause(*(side.calibrated_idle_by_cause() or {} for side in (a, b)))
         ranges = [side.idle_ranges() for side in (a, b)]
         known = changes_between(ranges[0], ranges[1]) if ranges[0] is not None and ranges[1] is not None else {}
-        idle = [
-            _idle_part(cause, calibrated.get(cause, 0.0), recorded.get(cause, 0.0), known.get(cause))
-            for cause in IDLE_CAUSES
-            if cause in calibrated or cause in recorded
-        ]
+        idle = []
+        for cause in (each for each in IDLE_CAUSES if each in calibrated or each in recorded):
+            ends = (known[cause].low_us, known[cause].high_us) if cause in known else (None, None)
+            us, recorded_us = calibrated.get(cause, 0.0), recorded.get(cause, 0.0)
+            idle.append(WaterfallPart("idle", cause, us, recorded_us, *ends))
     if not exposed and (a.analysis.communication or b.analysis.communication):
         exposed = (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),)
     parts = (*_gpu_parts(a, b, groups, a_us), *exposed, *idle)
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
-
-
-def _idle_part(cause: str, us: float, recorded_us: float, change: Between | None) -> WaterfallPart:
-    ends = (change.low_us, change.high_us) if change else (None, None)
-    return WaterfallPart("idle", cause, us, recorded_us, *ends)
 
 
 def _present(value: float | None) -> float:

@@ -2,7 +2,6 @@
 folders that others fill."""
 
 import getpass
-import importlib
 import os
 import platform
 import re
@@ -70,14 +69,11 @@ def check_host_load() -> Check:
 
 
 def check_torch_build() -> Check:
-    torch = find_torch()
-    if torch is None:
-        try:
-            importlib.import_module("torch")
-            why = "does not load reliably"
-        except (ImportError, OSError) as error:
-            absent = isinstance(error, ModuleNotFoundError) and error.name == "torch"
-            why = "not installed" if absent else f"does not load: {str(error).splitlines()[0]}"
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+        why = "not installed" if absent else f"does not load: {str(error).splitlines()[0]}"
         return Check("problem", why, INSTALL)
     version, oldest = str(torch.__version__), OLDEST["torch"]
     with warnings.catch_warnings():
@@ -103,14 +99,13 @@ def check_library(name: str) -> Check:
 
 def is_older(version: str, than: str) -> bool:
     """`2.13.0+cpu` is not older than `2.9`. Only the numbers count, so `2.9.0rc1` is not older than `2.9`."""
-    one, other = (re.match(r"\d+(\.\d+)*", each) for each in (version, than))
-    if one is None or other is None:
-        raise ValueError(f"{version!r} does not begin with a number")
-    return _numbers(one[0]) < _numbers(other[0])
-
-
-def _numbers(release: str) -> tuple[int, ...]:
-    return tuple(map(int, re.sub(r"(\.0+)+$", "", release).split(".")))
+    numbers = []
+    for text in (version, than):
+        release = re.match(r"\d+(\.\d+)*", text)
+        if release is None:
+            raise ValueError(f"{text!r} does not begin with a number")
+        numbers.append([int(part) for part in re.sub(r"(\.0+)+$", "", release[0]).split(".")])
+    return numbers[0] < numbers[1]
 
 
 def check_compile_switches() -> Check:

@@ -6,7 +6,7 @@ from tracekit.doctor import Check
 from tracekit.doctor.environment import GIB, find_torch, why_no_gpu
 from tracekit.nvml import NoDriver, read_driver
 
-#: What Triton makes kernels for.
+#: What Triton makes kernels for, as Inductor has it (`GPUTooOldForTriton`): Volta and newer.
 OLDEST_CAPABILITY = (7, 0)
 #: Less than this free and another program most likely works on the GPU, which also disturbs timing.
 QUIET_FRACTION = 0.9

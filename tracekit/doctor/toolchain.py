@@ -78,11 +78,8 @@ def check_triton_kernel() -> Check:
     try:
         import triton
     except ImportError as error:
-        # torch is tied to one version of triton; its requirement names it.
-        required = (each.partition(";")[0].strip() for each in metadata.requires("torch") or ())
-        wanted = next((each for each in required if each.startswith("triton")), "triton")
         message = f"cannot be imported: {error}; torch.compile fails on the GPU"
-        return Check("problem", message, f"pip install '{wanted}'")
+        return Check("problem", message, f"pip install '{triton_requirement()}'")
     version = str(triton.__version__)
     try:
         _run_kernel()
@@ -98,6 +95,12 @@ def check_triton_kernel() -> Check:
     return Check("ok", f"{version} built and ran a kernel")
 
 
+def triton_requirement() -> str:
+    """The one version of triton that torch is tied to, as its requirement names it."""
+    required = (each.partition(";")[0].strip() for each in metadata.requires("torch") or ())
+    return next((each for each in required if each.startswith("triton")), "triton")
+
+
 def _run_kernel() -> None:
     """Builds the smallest kernel in an empty cache and runs it: one built before would be found again and prove
     nothing."""
@@ -108,10 +111,12 @@ def _run_kernel() -> None:
         os.environ["TRITON_CACHE_DIR"] = folder
         try:
             # Its kernel is defined at import, which needs triton.
-            from tracekit.doctor import triton_probe
+            from tracekit.doctor import small_kernel
 
             values = torch.arange(64, device="cuda", dtype=torch.float32)
-            if not torch.equal(triton_probe.doubled(values), values * 2):
+            wanted = values + 1
+            small_kernel.launch(values)
+            if not torch.equal(values, wanted):
                 raise ArithmeticError("the kernel computed wrong numbers")
         finally:
             if before is None:

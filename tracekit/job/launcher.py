@@ -13,13 +13,12 @@ import time
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from types import FrameType
 
 import msgspec
 from msgspec.structs import replace
 
 from tracekit.job.lockstep import meeting_place
-from tracekit.job.nouns import END_OF_RANK, STANDS_OF_RANK, LaunchedJob, RankFailure
+from tracekit.job.nouns import END_OF_RANK, STANDS_OF_RANK, RankFailure, decoded
 from tracekit.measure.processes import end_groups, tied_command
 
 MODULE = "tracekit.job.rank_process"
@@ -32,10 +31,14 @@ End = tuple[int, int, float]
 def launch(job_path: Path) -> tuple[RankFailure, ...]:
     """Runs all ranks until they have ended, and stops all of them as soon as one has failed; those that did not do all
     that they were to do."""
-    size = msgspec.json.decode(job_path.read_bytes(), type=LaunchedJob).nproc
+    size = decoded(job_path.read_bytes()).nproc
     began, ends = time.time(), SimpleQueue[End]()
     ranks: list[subprocess.Popen[bytes]] = []
     ended: dict[int, RankFailure | None] = {}
+
+    def tell_end(rank: int, process: subprocess.Popen[bytes]) -> None:
+        ends.put((rank, process.wait(), time.time()))
+
     with meeting_place() as address:
         try:
             for rank in range(size):
@@ -46,7 +49,7 @@ def launch(job_path: Path) -> tuple[RankFailure, ...]:
                     start_new_session=True,
                 )
                 ranks.append(process)
-                Thread(target=_tell_end, args=(rank, process, ends), daemon=True).start()
+                Thread(target=tell_end, args=(rank, process), daemon=True).start()
             while len(ended) < size and not any(ended.values()):
                 rank, code, at = ends.get()
                 ended[rank] = _failure(job_path.parent, rank, code, at, began)
@@ -73,11 +76,6 @@ def _place_in_job(rank: int, size: int) -> dict[str, str]:
     return {name: str(number) for name, number in numbers.items()} | chosen
 
 
-def _tell_end(rank: int, process: subprocess.Popen[bytes], ends: SimpleQueue[End]) -> None:
-    code = process.wait()
-    ends.put((rank, code, time.time()))
-
-
 def _failure(place: Path, rank: int, code: int | None, at: float, began: float) -> RankFailure | None:
     """None for a rank that did all that it was to do, else what it says itself, its exit code if it was not stopped
     from here, and where it stood."""
@@ -89,13 +87,9 @@ def _failure(place: Path, rank: int, code: int | None, at: float, began: float) 
     return replace(said or RankFailure(rank, at=at), exit_code=code, stands=there, seconds=at - began)
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
-    sys.exit(128 + number)
-
-
 def main(job_path: Path, answer_path: Path) -> None:
     """Told to end it stops its ranks, and gives no answer."""
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     answer_path.write_bytes(msgspec.json.encode(launch(job_path)))
 
 

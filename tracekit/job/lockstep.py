@@ -44,7 +44,11 @@ class Lockstep:
         try:
             dist.monitored_barrier(self._group, timedelta(seconds=self._timeout), wait_all_ranks=True)
         except RuntimeError as error:
-            raise _late(str(error), self._timeout) from None
+            # gloo names them: `Ranks 1, 3 failed to pass monitoredBarrier`.
+            ranks, _, rest = str(error).partition(" failed to pass monitoredBarrier")
+            who = ranks.rpartition("]")[2].strip().lower() if rest else "another rank"
+            message = f"{who} did not come to the next call within {self._timeout:.0f} s (--timeout)"
+            raise LateRankError(message, tuple(map(int, re.findall(r"\d+", who)))) from None
         if not self._one_host:
             return time.perf_counter_ns()
         (latest_ns,) = self.most(time.perf_counter_ns() - self._since_ns)
@@ -77,24 +81,6 @@ class Lockstep:
         return found
 
 
-def _late(said: str, seconds: float) -> TracekitError:
-    """gloo names them: `Ranks 1, 3 failed to pass monitoredBarrier`."""
-    ranks, _, rest = said.partition(" failed to pass monitoredBarrier")
-    who = ranks.rpartition("]")[2].strip().lower() if rest else "another rank"
-    message = f"{who} did not come to the next call within {seconds:.0f} s (--timeout)"
-    return LateRankError(message, tuple(map(int, re.findall(r"\d+", who))))
-
-
-def _not_joined(said: str) -> str:
-    """Where the ranks were to meet, and why that failed."""
-    rank, size, host, port = (os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
-    failed = f"rank {rank} of {size} cannot join the job at {host}:{port}"
-    if "EADDRINUSE" in said:
-        return f"{failed}: the port is in use; pass another one (MASTER_PORT, or torchrun --master-port)"
-    why = said.partition("\n")[0].rstrip(".")
-    return f"{failed} ({why}): start all ranks, with the same MASTER_ADDR and MASTER_PORT"
-
-
 @contextmanager
 def meeting_place() -> Iterator[dict[str, str]]:
     """What tells the ranks of a job on this machine, in their environment, where they find each other: at this process,
@@ -125,7 +111,13 @@ def joined(timeout_seconds: float) -> Iterator[Lockstep]:
     try:
         dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", timeout=timedelta(seconds=timeout_seconds))
     except (dist.DistError, ValueError) as error:
-        raise TracekitError(_not_joined(str(error))) from None
+        names = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+        rank, size, host, port = (os.environ.get(name) for name in names)
+        why = str(error).partition("\n")[0].rstrip(".")
+        mend = f" ({why}): start all ranks, with the same MASTER_ADDR and MASTER_PORT"
+        if "EADDRINUSE" in str(error):
+            mend = ": the port is in use; pass another one (MASTER_PORT, or torchrun --master-port)"
+        raise TracekitError(f"rank {rank} of {size} cannot join the job at {host}:{port}{mend}") from None
     # Where the block raises, nobody waits for the others, who may never come.
     yield Lockstep(timeout_seconds)
     dist.barrier()

@@ -1,7 +1,6 @@
 """What each rank of a job is asked to do, and what became of one that failed. Both go through files as JSON."""
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -12,12 +11,6 @@ from tracekit.model.cell import CellJob
 #: Beside a job of several ranks: what a rank says at its end, a RankFailure or null, and where one stood that was told
 #: to end.
 END_OF_RANK, STANDS_OF_RANK = "end-rank{}.json", "stands-rank{}.txt"
-
-
-class LaunchedJob(Struct, frozen=True):
-    """What the launcher must know of a job."""
-
-    nproc: int
 
 
 class RankFailure(Struct, frozen=True):
@@ -41,10 +34,10 @@ class RankJob(Struct, frozen=True):
     """What each rank is to do: to measure a run by its plan into `draft`, or to time a cell."""
 
     nproc: int
+    timeout_seconds: float = RANKS_SECONDS
     plan: Plan | None = None
     draft: Path | None = None
     cell: CellJob | None = None
-    timeout_seconds: float = RANKS_SECONDS
 
 
 def encoded(job: RankJob) -> bytes:
@@ -52,7 +45,4 @@ def encoded(job: RankJob) -> bytes:
 
 
 def decoded(content: bytes) -> RankJob:
-    def path(kind: type[Any], text: Any) -> Any:
-        return kind(text)
-
-    return msgspec.json.decode(content, type=RankJob, dec_hook=path)
+    return msgspec.json.decode(content, type=RankJob, dec_hook=lambda kind, text: kind(text))

@@ -43,16 +43,13 @@ def work(job: RankJob, place: Path, rank: int) -> None:
     # Imports torch, which looks at them.
     from tracekit.job.lockstep import joined
 
-    if job.cell is not None:
-        with joined(job.timeout_seconds) as ranks:
-            if rank:
-                measure_cell(job.cell, ProgressFile(Path(os.devnull)), lambda _: None, ranks=ranks)
-            else:
-                measure_cell(job.cell, ProgressFile(place / WORD), keeping(place), ranks=ranks)
-        return
-    assert job.plan is not None and job.draft is not None
-    progress: Progress = Relaying(place / WORD) if rank == 0 else Silent()
-    with joined(job.plan.timeout_seconds) as ranks:
+    with joined(job.timeout_seconds) as ranks:
+        if job.cell is not None:
+            word = Path(os.devnull) if rank else place / WORD
+            measure_cell(job.cell, ProgressFile(word), (lambda _: None) if rank else keeping(place), ranks=ranks)
+            return
+        assert job.plan is not None and job.draft is not None
+        progress: Progress = Silent() if rank else Relaying(place / WORD)
         run, folder = measure_rank(job.plan, job.draft, progress, ranks)
         store.save(replace(run, status="complete") if rank else run, folder)
 

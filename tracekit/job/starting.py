@@ -29,7 +29,7 @@ def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
     """Starts the ranks, waits until they have measured and recorded, and returns the run of rank 0, in `draft` with
     the other ranks' folders. Raises TracekitError with what the first rank to fail says."""
     assert plan.request.nproc is not None
-    job = encoded(RankJob(plan.request.nproc, plan, draft.resolve()))
+    job = encoded(RankJob(plan.request.nproc, plan.timeout_seconds, plan, draft.resolve()))
     progress.phase(f"starting {plan.request.nproc} ranks")
     ended = run_module(MODULE, job, draft, threads_of_rank(), on_word=shown_on(progress))
     if ended.lines:
@@ -110,7 +110,7 @@ def time_cell(
 ) -> tuple[Ended, TracekitError | None, bool]:
     """Times a cell in so many ranks, whose caches are below `place`: how that ended, what rank 0 found out so far with
     it; the error of the rank that failed, if one did; and whether any had too little memory."""
-    asked = encoded(RankJob(nproc, cell=job, timeout_seconds=timeout_seconds))
+    asked = encoded(RankJob(nproc, timeout_seconds, cell=job))
     surroundings = caches_in(place) | threads_of_rank()
     ended = run_module(MODULE, asked, place, surroundings, limit_seconds=limit_seconds, on_word=on_word)
     failures = msgspec.json.decode(ended.answer, type=tuple[RankFailure, ...]) if ended.answer is not None else ()

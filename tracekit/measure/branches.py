@@ -16,8 +16,10 @@ def steers_branch(frames: Sequence[tuple[str, str | int, str | None]]) -> bool:
     test on its line calls something, or a test or range of its function has a name that its line gives the value. What
     a helper returns is looked for at the line that called it."""
     for depth, (file, number, function) in enumerate(reversed(frames)):
-        line = int(number)
-        within = _function_at(tree_of(file), line)
+        line, tree = int(number), tree_of(file)
+        functions = [each for each in ast.walk(tree) if isinstance(each, Function) and _holds(each, line)]
+        # The innermost one; without any the file.
+        within = max(functions, key=lambda each: each.lineno, default=tree)
         statements = [each for each in ast.walk(within) if isinstance(each, ast.stmt) and _holds(each, line)]
         names = {name for each in statements for name in _assigned(each, called=depth > 0)}
         for test in _tests(within):
@@ -41,12 +43,6 @@ def tree_of(file: str) -> ast.AST:
 
 def _holds(node: ast.stmt | ast.expr, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def _function_at(tree: ast.AST, line: int) -> ast.AST:
-    """The innermost function around a line; without one the file."""
-    functions = [each for each in ast.walk(tree) if isinstance(each, Function) and _holds(each, line)]
-    return max(functions, key=lambda each: each.lineno, default=tree)
 
 
 def _assigned(statement: ast.stmt, *, called: bool) -> Iterator[str]:

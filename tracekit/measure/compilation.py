@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import metadata
+from importlib import import_module
 from pathlib import Path
 from types import MethodType
 from typing import Any, NoReturn
@@ -18,14 +18,13 @@ from typing import Any, NoReturn
 import torch
 from torch import nn
 
+from tracekit.doctor.gpu import OLDEST_CAPABILITY
+from tracekit.doctor.toolchain import triton_requirement
 from tracekit.errors import TracekitError
 from tracekit.measure.source_location import CALLING_METHODS
 from tracekit.model.run import Settings
 from tracekit.model.workload import CompileTarget
 from tracekit.statements.noted import NoCudaGraphsOnCpu
-
-#: What Triton makes kernels for, as Inductor has it (`GPUTooOldForTriton`): Volta and newer.
-OLDEST_CAPABILITY = (7, 0)
 
 
 @dataclass
@@ -84,13 +83,19 @@ def _refuse_torch(what: str) -> NoReturn:
     raise TracekitError(f"torch {torch.__version__} has no known API {what}; install torch 2.9 to 2.15") from None
 
 
+def _find(path: str) -> Any:
+    """What torch has under this path, a module or what one holds; None where this torch has nothing."""
+    owner, _, name = path.rpartition(".")
+    with suppress(ImportError):
+        module = import_module(owner)
+        return getattr(module, name) if hasattr(module, name) else import_module(path)
+    return None
+
+
 def dynamo_counters() -> Any:
     """Dynamo's counters, by group and name: what was never counted is 0. Raises TracekitError where there are none."""
-    try:
-        from torch._dynamo.utils import counters
-    except ImportError:
-        _refuse_torch("for counting graphs")
-    return counters
+    counters = _find("torch._dynamo.utils.counters")
+    return counters if counters is not None else _refuse_torch("for counting graphs")
 
 
 def read_counters() -> dict[str, int]:
@@ -106,11 +111,7 @@ def read_counters() -> dict[str, int]:
 
 
 def _dynamo_config() -> Any:
-    try:
-        from torch._dynamo import config
-    except ImportError:
-        _refuse_torch("for Dynamo's settings")
-    return config
+    return _find("torch._dynamo.config") or _refuse_torch("for Dynamo's settings")
 
 
 def room_for(targets: tuple[CompileTarget, ...]) -> Callable[[], AbstractContextManager[Any]]:
@@ -136,36 +137,21 @@ def callable_of(module: nn.Module) -> Callable[..., Any]:
     call: Callable[..., Any] | None = getattr(module, CALLING_METHODS[0], None)
     if call is None:
         _refuse_torch("for the call of a module")
-    if is_of_torch(module):
-        with suppress(ImportError):
-            from torch._dynamo.external_utils import wrap_inline
-
-            call = wrap_inline(call)
-    return call
+    wrap_inline = _find("torch._dynamo.external_utils.wrap_inline")
+    return wrap_inline(call) if wrap_inline and is_of_torch(module) else call
 
 
 def is_of_torch(module: nn.Module) -> bool:
     """Whether the module's forward is torch's own, at which Dynamo does not begin."""
-    with suppress(ImportError):
-        from torch._dynamo.trace_rules import check
-
-        # Hooks of libraries put other callables there, which torch does not ask about either.
-        return isinstance(module.forward, MethodType) and bool(check(module.forward))
-    return False
-
-
-def is_disabled(function: object) -> bool:
-    """Whether torch.compiler.disable is on the function."""
-    return bool(getattr(function, "_torchdynamo_disable", False))
+    check = _find("torch._dynamo.trace_rules.check")
+    # Hooks of libraries put other callables there, which torch does not ask about either.
+    return bool(check and isinstance(module.forward, MethodType) and check(module.forward))
 
 
 def dynamo_errors(*names: str) -> tuple[type[Exception], ...]:
     """Dynamo's errors of these names. What this torch calls otherwise is passed on as it is."""
-    try:
-        from torch._dynamo import exc
-    except ImportError:
-        return ()
-    return tuple(getattr(exc, name) for name in names if hasattr(exc, name))
+    errors = _find("torch._dynamo.exc")
+    return tuple(getattr(errors, name) for name in names if hasattr(errors, name))
 
 
 def check_compilers(device: str) -> None:
@@ -177,25 +163,11 @@ def check_compilers(device: str) -> None:
         raise TracekitError(
             "torch.compile is disabled by the environment: unset TORCH_COMPILE_DISABLE and TORCHDYNAMO_DISABLE"
         )
-    if device != "cpu":
-        if torch.cuda.is_available():
-            _check_triton()
+    if device == "cpu":
+        _check_cpp_compiler()
         return
-    try:
-        from torch._inductor.cpp_builder import get_cpp_compiler
-        from torch._inductor.exc import InvalidCxxCompiler
-    except ImportError:
+    if not torch.cuda.is_available():
         return
-    try:
-        get_cpp_compiler()
-    except InvalidCxxCompiler:
-        raise TracekitError(
-            "torch.compile on a CPU needs a working C++ compiler: apt install g++, or set CXX; `tracekit doctor` checks"
-            " it"
-        ) from None
-
-
-def _check_triton() -> None:
     # GPUs that are not NVIDIA's count their capabilities differently.
     major, minor = (99, 0) if torch.version.hip else torch.cuda.get_device_capability()
     if (major, minor) < OLDEST_CAPABILITY:
@@ -206,11 +178,23 @@ def _check_triton() -> None:
     try:
         import triton  # noqa: F401
     except ImportError as error:
-        # torch is tied to one version of triton; its requirement names it.
-        named = (each.partition(";")[0].strip() for each in metadata.requires("torch") or ())
-        wanted = next((each for each in named if each.startswith("triton")), "triton")
         raise TracekitError(
-            f"torch.compile needs triton on a GPU and it cannot be imported ({error}): pip install '{wanted}'"
+            f"torch.compile needs triton on a GPU and it cannot be imported ({error}):"
+            f" pip install '{triton_requirement()}'"
+        ) from None
+
+
+def _check_cpp_compiler() -> None:
+    find_compiler = _find("torch._inductor.cpp_builder.get_cpp_compiler")
+    no_compiler = _find("torch._inductor.exc.InvalidCxxCompiler")
+    if not find_compiler or not no_compiler:
+        return
+    try:
+        find_compiler()
+    except no_compiler:
+        raise TracekitError(
+            "torch.compile on a CPU needs a working C++ compiler: apt install g++, or set CXX; `tracekit doctor` checks"
+            " it"
         ) from None
 
 
@@ -241,20 +225,13 @@ def drawing_as_eager(settings: Settings) -> dict[str, Any] | None:
 
 
 def _mode_options(mode: str, dynamic: bool | None) -> dict[str, Any] | None:
-    try:
-        from torch._inductor import list_mode_options
-    except ImportError:
-        return None
-    return list_mode_options(mode, dynamic)
+    list_mode_options = _find("torch._inductor.list_mode_options")
+    return list_mode_options and list_mode_options(mode, dynamic)
 
 
 def inductor_config() -> Any:
     """Inductor's settings, of which each user looks whether those it needs are there."""
-    try:
-        from torch._inductor import config
-    except ImportError:
-        _refuse_torch("for Inductor's settings")
-    return config
+    return _find("torch._inductor.config") or _refuse_torch("for Inductor's settings")
 
 
 def idle_mode(settings: Settings) -> NoCudaGraphsOnCpu | None:
@@ -267,8 +244,24 @@ def idle_mode(settings: Settings) -> NoCudaGraphsOnCpu | None:
 def cache_is_empty() -> bool | None:
     """Whether the folder of Inductor's cache holds no file at all; None where this torch does not say which folder it
     is. Results of autotuning and Triton's kernels lie there too, which no counter of cached graphs knows of."""
-    try:
-        from torch._inductor.runtime.cache_dir_utils import cache_dir
-    except ImportError:
-        return None
-    return not any(path.is_file() for path in Path(cache_dir()).rglob("*"))
+    cache_dir = _find("torch._inductor.runtime.cache_dir_utils.cache_dir")
+    return None if cache_dir is None else not any(path.is_file() for path in Path(cache_dir()).rglob("*"))
+
+
+def compiled_backward(settings: Settings, options: dict[str, Any]) -> Callable[[], AbstractContextManager[Any]]:
+    """What backward is compiled inside of, with these arguments of torch.compile, where compiled autograd was asked
+    for: then it is traced too, with what hooks of it do, and compiled as one. Otherwise torch.compile compiles the
+    backward of each of its graphs, and autograd runs the rest. Raises TracekitError where this torch keeps it
+    otherwise."""
+    if not settings.compiled_autograd:
+        return nullcontext
+    # The documented switch, `torch._dynamo.config.compiled_autograd`, holds only inside of compiled code, and
+    # `backward()` is called outside.
+    enable = _find("torch._dynamo.compiled_autograd._enable")
+    if enable is None:
+        raise TracekitError(
+            f"torch {torch.__version__} has no known API for compiled autograd; leave --compiled-autograd out"
+        )
+    # Hooks of FSDP break the graph wherever they stand.
+    compiler = partial(torch.compile, **{**options, "fullgraph": False})
+    return partial(enable, compiler, dynamic=bool(settings.dynamic))

@@ -13,28 +13,15 @@ from msgspec.structs import replace
 from tracekit.measure.branches import steers_branch
 from tracekit.measure.compilation import is_of_torch
 from tracekit.measure.source_location import class_place, function_name, is_torch, place, portable, user_frames
-from tracekit.model.compilation import (
-    CacheName,
-    CacheUse,
-    CallPhase,
-    CudaGraphSkip,
-    Diagnostics,
-    EagerFallback,
-    FailedGuard,
-    FallbackKind,
-    FrameCompilation,
-    GraphBreak,
-    PhaseName,
-    PhaseTime,
-)
+from tracekit.model import compilation as nouns
 from tracekit.model.workload import CompileTarget
 
 BREAK, RECOMPILE = "dynamo_graph_break_reason", "recompile_reasons"
 #: `compilation_metrics`, with `bwd_` before it for backward graphs and `_runtime` behind for what runs later.
 METRICS = "compilation_metrics"
 CACHE = re.compile(r"^(fx_graph|aotautograd|autograd)_cache_(hit|miss|bypass)$")
-CACHES: dict[str, CacheName] = {"fx_graph": "fx_graph", "aotautograd": "aot_autograd", "autograd": "aot_autograd"}
-CACHE_ORDER: tuple[CacheName, ...] = ("aot_autograd", "fx_graph", "templates")
+CACHES: dict[str, nouns.CacheName] = {"fx_graph": "fx_graph", "aotautograd": "aot_autograd", "autograd": "aot_autograd"}
+CACHE_ORDER: tuple[nouns.CacheName, ...] = ("aot_autograd", "fx_graph", "templates")
 CUDA_GRAPH_SKIP = re.compile(r"^skipping cudagraphs?(?: due to)?:?\s*", re.IGNORECASE)
 #: Counters of Inductor's.
 SKIPS, AUTOTUNED = "cudagraph_skips", "select_algorithm_autotune"
@@ -71,11 +58,13 @@ class LogEntry(Struct):
     kind: str
     id: str | None
     content: Any
-    phase: CallPhase
+    phase: nouns.CallPhase
     call: int
 
 
-def read_log(entries: list[LogEntry], counted: Counter[str], targets: tuple[CompileTarget, ...] = ()) -> Diagnostics:
+def read_log(
+    entries: list[LogEntry], counted: Counter[str], targets: tuple[CompileTarget, ...] = ()
+) -> nouns.Diagnostics:
     """What the log alone tells. `counted` is how much Inductor's counters have grown; of `targets` those that are
     torch's own modules have no frame of their own."""
     metrics = [each for each in entries if each.kind == METRICS]
@@ -83,7 +72,7 @@ def read_log(entries: list[LogEntry], counted: Counter[str], targets: tuple[Comp
     told = (CACHE.match(each.content) for each in entries if each.kind == "cache")
     uses = Counter((CACHES[found[1]], found[2]) for found in told if found)
     uses["templates", "hit"], uses["templates", "miss"] = counted[TEMPLATE_HITS], counted[TEMPLATE_MISSES]
-    every = (CacheUse(name, *(uses[name, what] for what in ("hit", "miss", "bypass"))) for name in CACHE_ORDER)
+    every = (nouns.CacheUse(name, *(uses[name, what] for what in ("hit", "miss", "bypass"))) for name in CACHE_ORDER)
     reasons = Counter(each.content for each in entries if each.kind == "skip")
     # Where the logger was silenced, the metrics have them.
     counts = Counter(each.content.get("cudagraph_skip_reason") for each in entries if each.kind == METRICS)
@@ -91,15 +80,15 @@ def read_log(entries: list[LogEntry], counted: Counter[str], targets: tuple[Comp
         short = CUDA_GRAPH_SKIP.sub("", reason).partition("\n")[0] if reason else None
         if short and short not in reasons:
             reasons[short] = count
-    skips = tuple(CudaGraphSkip(reason, count) for reason, count in reasons.most_common())
+    skips = tuple(nouns.CudaGraphSkip(reason, count) for reason, count in reasons.most_common())
     unsaid = counted[SKIPS] - sum(reasons.values())
-    return Diagnostics(
+    return nouns.Diagnostics(
         frames=_frames(entries, failed, targets),
         breaks=_breaks(entries, failed),
         fallbacks=_fallbacks(metrics, targets),
         phases=_phases(metrics),
         caches=tuple(use for use in every if use.hits or use.misses or use.bypasses),
-        cuda_graph_skips=(*skips, CudaGraphSkip(None, unsaid)) if unsaid > 0 else skips,
+        cuda_graph_skips=(*skips, nouns.CudaGraphSkip(None, unsaid)) if unsaid > 0 else skips,
         autotuned=counted[AUTOTUNED],
     )
 
@@ -123,10 +112,10 @@ def _function_of(metrics: dict[str, Any], targets: tuple[CompileTarget, ...]) ->
 
 def _frames(
     entries: list[LogEntry], failed: set[str | None], targets: tuple[CompileTarget, ...]
-) -> tuple[FrameCompilation, ...]:
+) -> tuple[nouns.FrameCompilation, ...]:
     because = {each.id: _guards(each.content) for each in entries if each.kind == RECOMPILE}
     return tuple(
-        FrameCompilation(
+        nouns.FrameCompilation(
             id=each.id,
             function=function,
             where=where,
@@ -145,7 +134,7 @@ def _frames(
     )
 
 
-def _guards(payload: Any) -> tuple[FailedGuard, ...]:
+def _guards(payload: Any) -> tuple[nouns.FailedGuard, ...]:
     """The payload is one reason, a JSON list of them, or lines."""
     if isinstance(payload, str):
         with suppress(ValueError):
@@ -155,7 +144,7 @@ def _guards(payload: Any) -> tuple[FailedGuard, ...]:
         if line := str(each).strip():
             version, text = VERSION.match(line), VERSION.sub("", line)
             text = STACK_PATH.sub(lambda path: portable(path[0]), text)
-            found.append(FailedGuard(version[1] if version else "", text))
+            found.append(nouns.FailedGuard(version[1] if version else "", text))
     return tuple(found)
 
 
@@ -171,10 +160,10 @@ def _inputs(metrics: dict[str, Any]) -> dict[str, str] | None:
     } or None
 
 
-def _breaks(entries: list[LogEntry], failed: set[str | None]) -> tuple[GraphBreak, ...]:
+def _breaks(entries: list[LogEntry], failed: set[str | None]) -> tuple[nouns.GraphBreak, ...]:
     """One a place and reason, in the order they were met. A frame that was given up for a break is no break: all of it
     runs eager."""
-    found: dict[tuple[str | None, str], GraphBreak] = {}
+    found: dict[tuple[str | None, str], nouns.GraphBreak] = {}
     for each in entries:
         if each.kind != BREAK or each.id in failed:
             continue
@@ -187,7 +176,7 @@ def _breaks(entries: list[LogEntry], failed: set[str | None]) -> tuple[GraphBrea
     return tuple(found.values())
 
 
-def read_break(text: str, id_: str | None) -> GraphBreak:
+def read_break(text: str, id_: str | None) -> nouns.GraphBreak:
     """A graph break from torch's prose. What is not found in it is None."""
     text = text.partition("Traceback (most recent call last)")[0]
     own = user_frames(text.partition("User code traceback:")[2])
@@ -201,7 +190,7 @@ def read_break(text: str, id_: str | None) -> GraphBreak:
         # The innermost forward around what broke, or else the outermost line.
         around = next((frame for frame in reversed(own[:-1]) if function_name(frame[2]) == "forward"), own[0])
         caller = place(*around[:2])
-    return GraphBreak(
+    return nouns.GraphBreak(
         where=where,
         function=function_name(own[-1][2]) if own else None,
         reason=(lines or ["no reason given"])[-1].rstrip("."),
@@ -220,11 +209,11 @@ def find_hint(text: str) -> str | None:
     return next((hint for hint in hints if not any(each in hint for each in NO_HELP)), None)
 
 
-def _fallbacks(metrics: list[LogEntry], targets: tuple[CompileTarget, ...]) -> tuple[EagerFallback, ...]:
+def _fallbacks(metrics: list[LogEntry], targets: tuple[CompileTarget, ...]) -> tuple[nouns.EagerFallback, ...]:
     """Each once. What was compiled too often is told without its name, which the frame's first compilation has."""
     number = {each.id: (each.id or "").partition("/")[0] for each in metrics}
     named = {number[each.id]: each.content for each in metrics if each.content.get("co_name")}
-    found: dict[EagerFallback, None] = {}
+    found: dict[nouns.EagerFallback, None] = {}
     for each in metrics:
         failure = failure_of(each.content)
         if failure is None:
@@ -232,8 +221,8 @@ def _fallbacks(metrics: list[LogEntry], targets: tuple[CompileTarget, ...]) -> t
         known = each.content if each.content.get("co_name") else named.get(number[each.id], {})
         function, where = _function_of(known, targets)
         reason = next((line.strip() for line in failure.splitlines() if line.strip()), failure)
-        kind: FallbackKind = "skipped" if str(each.content.get("fail_type")).endswith("Unsupported") else "error"
-        fallback = EagerFallback(
+        kind: nouns.FallbackKind = "skipped" if str(each.content.get("fail_type")).endswith("Unsupported") else "error"
+        fallback = nouns.EagerFallback(
             kind="recompile_limit" if LIMIT.search(reason) else kind,
             function=function,
             where=place(*(each.content.get(f"fail_user_frame_{part}") for part in ("filename", "lineno"))) or where,
@@ -243,10 +232,10 @@ def _fallbacks(metrics: list[LogEntry], targets: tuple[CompileTarget, ...]) -> t
     return tuple(found)
 
 
-def _phases(metrics: list[LogEntry]) -> tuple[PhaseTime, ...]:
+def _phases(metrics: list[LogEntry]) -> tuple[nouns.PhaseTime, ...]:
     """torch tells each phase with those inside of it: Dynamo holds AOTAutograd, that Inductor, and that Triton and
     autotuning."""
-    totals: Counter[PhaseName] = Counter()
+    totals: Counter[nouns.PhaseName] = Counter()
     for each in metrics:
         us = Counter({name: value for name, value in each.content.items() if name.endswith("_us") and value})
         parts = ("dynamo", "aot_autograd", "inductor", "backward")
@@ -258,4 +247,4 @@ def _phases(metrics: list[LogEntry]) -> tuple[PhaseTime, ...]:
         totals["triton"] += triton
         totals["autotune"] += autotune + us["runtime_triton_autotune_time_us"]
         totals["cuda_graphs"] += us["runtime_cudagraphify_time_us"]
-    return tuple(PhaseTime(name, us / 1e6) for name, us in totals.most_common() if us)
+    return tuple(nouns.PhaseTime(name, us / 1e6) for name, us in totals.most_common() if us)

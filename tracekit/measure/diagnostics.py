@@ -9,7 +9,7 @@ missing, a note says so; no measurement fails for it.
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -24,13 +24,7 @@ from tracekit.measure.not_compiled import find_reasons
 from tracekit.model.compilation import CallPhase, CompilingCall, Diagnostics, NotCompiled
 from tracekit.model.note import Noted
 from tracekit.model.workload import CompileTarget
-from tracekit.statements.noted import (
-    CompileLogLineUnreadable,
-    CompileLogSilent,
-    CompileLogUnreadable,
-    CompileReset,
-    NoCompileLog,
-)
+from tracekit.statements import noted as notes
 
 #: Loggers that say why a CUDA graph is not made, whichever of Inductor's files says it.
 CUDA_GRAPH_LOGGERS = ("torch._inductor.cudagraph_utils.__cudagraphs", "torch._inductor.cudagraph_utils.__perf_hints")
@@ -61,38 +55,37 @@ class DiagnosticLog(Struct):
     @contextmanager
     def listening(self) -> Iterator[None]:
         """What torch says inside is this form's."""
+
+        def note_compilation(_number: int, recording: bool) -> None:
+            counts = self._compiling.setdefault((self.phase, self._calls[self.phase]), [0, 0])
+            counts[recording] += 1
+
         counters = dynamo_counters()["inductor"]
         before = {name: counters.get(name, 0) for name in COUNTERS}
         try:
-            with self._attached(), watch_compilation(self._note_compilation) as watch:
+            with self._attached(), watch_compilation(note_compilation) as watch:
                 yield
         finally:
             counters = dynamo_counters()["inductor"]
             self._counted.update({name: int(counters.get(name, 0) - before[name]) for name in COUNTERS})
         if watch.lost:
-            self._problem(CompileReset())
-
-    def _note_compilation(self, _number: int, recording: bool) -> None:
-        counts = self._compiling.setdefault((self.phase, self._calls[self.phase]), [0, 0])
-        counts[recording] += 1
+            self._problem(notes.CompileReset())
 
     @contextmanager
     def _attached(self) -> Iterator[None]:
         try:
             from torch._logging._internal import trace_log
         except ImportError:
-            self._problem(NoCompileLog(str(torch.__version__)))
+            self._problem(notes.NoCompileLog(str(torch.__version__)))
             yield
             return
         records, lines = _Handler(self._read_record, self._problem), _Handler(self._read_line, self._problem)
         handlers = ((trace_log, records), *((logging.getLogger(name), lines) for name in CUDA_GRAPH_LOGGERS))
-        for logger, handler in handlers:
-            logger.addHandler(handler)
-        try:
-            yield
-        finally:
+        with ExitStack() as attached:
             for logger, handler in handlers:
-                logger.removeHandler(handler)
+                logger.addHandler(handler)
+                attached.callback(logger.removeHandler, handler)
+            yield
 
     def _read_record(self, record: logging.LogRecord) -> None:
         metadata: dict[str, Any] = getattr(record, "metadata", None) or {}
@@ -125,7 +118,7 @@ class DiagnosticLog(Struct):
         try:
             return find_reasons(self._entries, self.targets, blocks)
         except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
-            self._problem(CompileLogUnreadable(f"{type(error).__name__}: {error}"))
+            self._problem(notes.CompileLogUnreadable(f"{type(error).__name__}: {error}"))
             return ()
 
     def diagnose(self, walls_us: dict[CallPhase, tuple[float, ...]]) -> Diagnostics:
@@ -133,12 +126,12 @@ class DiagnosticLog(Struct):
         try:
             found = read_log(self._entries, self._counted, self.targets)
         except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
-            self._problem(CompileLogUnreadable(f"{type(error).__name__}: {error}"))
+            self._problem(notes.CompileLogUnreadable(f"{type(error).__name__}: {error}"))
             found = Diagnostics()
         compiled = sum(frames for frames, _graphs in self._compiling.values())
         if compiled and not self._problems and not any(each.kind == METRICS for each in self._entries):
             # That torch compiled and said nothing of it is no sign of health.
-            self._problem(CompileLogSilent(str(torch.__version__), compiled))
+            self._problem(notes.CompileLogSilent(str(torch.__version__), compiled))
         calls = []
         for (phase, call), (frames, graphs) in self._compiling.items():
             walls = walls_us.get(phase, ())
@@ -165,7 +158,7 @@ class _Handler(logging.Handler):
         try:
             self._read(record)
         except Exception as error:  # noqa: BLE001 (logging's own way: on standard error, which is kept with the run)
-            self._problem(CompileLogLineUnreadable(f"{type(error).__name__}: {error}"))
+            self._problem(notes.CompileLogLineUnreadable(f"{type(error).__name__}: {error}"))
             self.handleError(record)
 
 

@@ -21,11 +21,11 @@ from tracekit.measure.compilation import (
     cache_is_empty,
     callable_of,
     check_compilers,
+    compiled_backward,
     recording_options,
     room_for,
     watch_compilation,
 )
-from tracekit.measure.compiled_autograd import compiled_backward
 from tracekit.measure.device import synchronize
 from tracekit.measure.ranks import ALONE, Ranks
 from tracekit.model.option import CUDA_GRAPH_MODES
@@ -82,6 +82,10 @@ def compiled_form(workload: BuiltWorkload, instead: Mapping[str, Any] = EMPTY) -
         return tuple(switch.target.component for switch in switches if not switch.entered)
 
     return Form("compiled", settings.device, marked(workload.call, settings.mode), ready, uncalled)
+
+
+#: What makes the form of each name.
+MAKERS: dict[FormName, Callable[[BuiltWorkload], Form]] = {"eager": eager_form, "compiled": compiled_form}
 
 
 def marked(call: Callable[[], object], mode: str) -> Callable[[], object]:

@@ -4,6 +4,7 @@ between timed calls, never within one; nothing is set, and nothing is asked of a
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from msgspec import Struct, field
@@ -22,35 +23,67 @@ COMMON_POOL = (0, 0)
 
 
 class GpuWatch(Struct):
-    """Collects samples of the GPU that torch uses, through NVML. Without it, or without a GPU, it collects none."""
+    """Looks at the GPU that torch uses around the calls of one run's forms: at their memory, and through NVML at its
+    state. Without NVML there is no state, and on a CPU nothing at all."""
 
     device: str
+    _memory: dict[FormName, FormMemory] = field(default_factory=dict)
     _gpu: Gpu | None = None
-    _start: float = field(default_factory=time.monotonic)
+    _start: float = 0.0
     _around: list[GpuSample] = field(default_factory=list)
     _during: dict[FormName, list[GpuSample]] = field(default_factory=dict)
     _counters: list[dict[str, float] | None] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        if self.device != "cpu":
-            self._gpu = find_gpu(torch.cuda.get_device_properties(torch.cuda.current_device()))
+    @contextmanager
+    def warming(self, name: FormName) -> Iterator[None]:
+        """While a form is warmed up inside, the memory that takes is watched. What torch keeps unused from the form
+        before is given back first, so that it does not count for this one."""
+        if self.device == "cpu":
+            yield
+            return
+        self._empty_cache()
+        before, pools = torch.cuda.memory_allocated(), graph_pool_bytes()
+        yield
+        after = graph_pool_bytes()
+        grown = after - pools if after is not None and pools is not None else None
+        self._memory[name] = FormMemory(before, _peaks(), None, grown, pools)
+
+    def settle(self, forms: tuple[Form, ...]) -> None:
+        """Measures what each warm form's calls need: the height of one call more, untimed, from an empty cache. Leaves
+        every form with its memory at hand."""
+        if self.device == "cpu":
+            return
+        for form in forms:
+            self._empty_cache()
+            with form.ready():
+                form.call()
+                synchronize(self.device)
+            self._memory[form.name] = replace(self._memory[form.name], steady=_peaks())
+        # What was given back to measure the last form is taken from the driver again now, not in a timed call.
+        for form in forms[:-1]:
+            with form.ready():
+                form.call()
 
     @contextmanager
-    def timing(self) -> Iterator[None]:
-        """Samples before and after the block, in which the forms are timed."""
+    def timing(self, forms: tuple[Form, ...]) -> Iterator[tuple[Form, ...]]:
+        """The forms to be timed inside: the same, with the GPU's state looked at between their calls, before and
+        after."""
 
         def sample(moment: Moment) -> None:
             if self._gpu is not None:
                 self._around.append(self._gpu.sample(moment, time.monotonic() - self._start))
                 self._counters.append(self._gpu.slowed_us())
 
+        self._start = time.monotonic()
+        if self.device != "cpu":
+            self._gpu = find_gpu(torch.cuda.get_device_properties(torch.cuda.current_device()))
         sample("before")
         try:
-            yield
+            yield tuple(map(self._watched, forms))
         finally:
             sample("after")
 
-    def watched(self, form: Form) -> Form:
+    def _watched(self, form: Form) -> Form:
         """The form, with the GPU's state asked after its calls: when the form is switched off, which no timed call
         contains, and not more often than five times a second."""
         gpu = self._gpu
@@ -68,6 +101,16 @@ class GpuWatch(Struct):
 
         return replace(form, ready=ready)
 
+    def seen(self, name: FormName) -> dict[str, Any]:
+        """What is known of a form by now, by its fields: the memory it took, None on a CPU; the GPU while it was timed,
+        None before that, and where nobody can be asked."""
+        return {"memory": self._memory.get(name), "gpu_state": self.state_of(name)}
+
+    def calling_bytes(self, name: FormName) -> int:
+        """What one call of the form allocates beside the weights; 0 on a CPU, where nobody counts."""
+        memory = self._memory.get(name)
+        return max((memory.steady or memory.warmup).allocated_bytes - memory.before_bytes, 0) if memory else 0
+
     def state_of(self, name: FormName) -> GpuState | None:
         """What was seen while this form was timed; None where nothing could be asked."""
         if self._gpu is None or not self._around:
@@ -80,46 +123,10 @@ class GpuWatch(Struct):
             slowed_us = {limit: after[limit] - before[limit] for limit in after if limit in before}
         return GpuState("nvml", tuple(samples), slowed_us, self._gpu.power_limit_w())
 
-
-class MemoryWatch(Struct):
-    """What was seen so far; None on a CPU."""
-
-    found: FormMemory | None = None
-
-
-@contextmanager
-def warm_up_watched(device: str) -> Iterator[MemoryWatch]:
-    """Watches a form's warm-up. What torch keeps unused from the form before is given back first, so that it does not
-    count for this one."""
-    watch = MemoryWatch()
-    if device == "cpu":
-        yield watch
-        return
-    _empty_cache(device)
-    before, pools = torch.cuda.memory_allocated(), graph_pool_bytes()
-    try:
-        yield watch
-    finally:
-        after = graph_pool_bytes()
-        grown = after - pools if after is not None and pools is not None else None
-        watch.found = FormMemory(before, _peaks(), None, grown, pools)
-
-
-def measure_steady(form: Form, memory: FormMemory | None) -> FormMemory | None:
-    """The memory with the height of one call more, untimed, from an empty cache; None on a CPU."""
-    if memory is None:
-        return None
-    _empty_cache(form.device)
-    with form.ready():
-        form.call()
-        synchronize(form.device)
-    return replace(memory, steady=_peaks())
-
-
-def _empty_cache(device: str) -> None:
-    synchronize(device)
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
+    def _empty_cache(self) -> None:
+        synchronize(self.device)
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
 
 
 def _peaks() -> MemoryUse:

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from torch import nn
 
 from tracekit.measure.branches import steers_branch, tree_of
-from tracekit.measure.compilation import is_disabled
 from tracekit.measure.compile_log import BREAK, METRICS, LogEntry, failure_of, read_break
 from tracekit.measure.source_location import function_name, place, user_frames
 from tracekit.model.compilation import LONGEST_LINE, NotCompiled, NotCompiledCode
@@ -147,7 +146,7 @@ def _untold(targets: tuple[CompileTarget, ...]) -> Iterable[NotCompiled]:
     for target in targets:
         function = getattr(target.module, target.method)
         code: NotCompiledCode | None = None
-        if is_disabled(function):
+        if getattr(function, "_torchdynamo_disable", False):
             code, reason = "compiler_disabled", "torch.compiler.disable is on the function"
         elif inspect.isgeneratorfunction(inspect.unwrap(function)):
             code, reason = "generator", "torch.compile compiles no generator"

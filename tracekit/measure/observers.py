@@ -1,54 +1,34 @@
 """What is observed of a run's forms besides their times: what torch.compile says of itself, where work comes from,
-memory, the GPU's state, what the forms return. What could not be observed is noted, and nothing measured is lost."""
-
-from __future__ import annotations
+what the forms return. What could not be observed is noted, and nothing measured is lost."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.errors import TracekitError
-from tracekit.model.compilation import CallPhase
-from tracekit.model.gpu import FormMemory
+from tracekit.measure import output_check, provenance, tagging
+from tracekit.measure.diagnostics import DiagnosticLog, watched
+from tracekit.measure.forms import Form, marked
+from tracekit.measure.ranks import Ranks
+from tracekit.measure.run_so_far import with_form, with_notes
+from tracekit.measure.source_location import names_of
+from tracekit.measure.timing import Timings
+from tracekit.model.compilation import CallPhase, CompilingCall, FrameCompilation
 from tracekit.model.note import Noted, distinct
+from tracekit.model.numerics import PictureFile
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.workload import BuiltWorkload, Request
-from tracekit.statements.noted import (
-    GraphCallsDiffer,
-    NeverCalled,
-    OutputsNotCompared,
-    ProvenanceFailed,
-    ProvenanceIncomplete,
-)
-
-if TYPE_CHECKING:
-    from tracekit.measure.diagnostics import DiagnosticLog
-    from tracekit.measure.forms import Form
-    from tracekit.measure.gpu_state import GpuWatch
-    from tracekit.measure.provenance import Collection
-    from tracekit.measure.ranks import Ranks
-    from tracekit.measure.timing import Timings
-    from tracekit.model.compilation import CompilingCall, FrameCompilation
+from tracekit.statements import noted as statements
+from tracekit.workloads.scopes import repeated_blocks, with_shares
 
 #: So many parts of a scope are named in a note.
 NAMED = 5
-
-
-def with_notes(run: Run, *noted: Noted) -> Run:
-    """The run, with these behind whatever it notes already."""
-    return replace(run, noted=(*run.noted, *noted))
-
-
-def with_form(run: Run, name: FormName, **changes: Any) -> Run:
-    """The run, whose form of this name has these instead."""
-    return replace(run, forms=tuple(replace(each, **changes) if each.name == name else each for each in run.forms))
 
 
 class CompilationObserver(Struct):
@@ -64,8 +44,6 @@ class CompilationObserver(Struct):
 
     def watched(self, form: Form) -> Form:
         """The form, heard from now on."""
-        from tracekit.measure.diagnostics import DiagnosticLog, watched
-
         self._logs[form.name] = DiagnosticLog(self.workload.targets, warmed_up_at=self.sizes)
         return watched(form, self._logs[form.name])
 
@@ -73,8 +51,6 @@ class CompilationObserver(Struct):
         """The watched form as it is warmed up: the same one, unless warm-up calls are to be of other sizes."""
         if self.warmup is None:
             return form
-        from tracekit.measure.forms import marked
-
         if self.workload.call_at is None:
             raise TracekitError(f"{self.workload.info.name} has a fixed input size: leave --warmup out")
         call = self.workload.call_at(self.warmup)
@@ -84,12 +60,19 @@ class CompilationObserver(Struct):
 
     def explained(self, run: Run) -> Run:
         """The run, with why torch.compile made no graph of the compiled form, and no part told as compiled."""
-        from tracekit.workloads.parts import repeated_blocks
-        from tracekit.workloads.scopes import with_shares
-
         blocks = repeated_blocks(self.workload.modules).values()
         why = self._logs["compiled"].why_nothing(blocks)
         return replace(run, not_compiled=why, components=with_shares(replace(self.workload, targets=())).components)
+
+    def with_uncalled(self, run: Run, form: Form) -> Run:
+        """The run, which tells what of the scope no call of the warm form came to: that was never compiled."""
+        uncalled = form.uncalled()
+        if not uncalled:
+            return run
+        note = statements.NeverCalled(tuple(uncalled[:NAMED]), max(len(uncalled) - NAMED, 0))
+        entered = tuple(target for target in self.workload.targets if target.component not in uncalled)
+        components = with_shares(replace(self.workload, targets=entered)).components
+        return replace(with_notes(run, note), components=components)
 
     def begin(self, phase: CallPhase) -> None:
         """From now on calls are of this phase."""
@@ -120,19 +103,6 @@ class CompilationObserver(Struct):
         return replace(form, compilation=replace(form.compilation, diagnostics=found))
 
 
-def with_uncalled(run: Run, workload: BuiltWorkload, form: Form) -> Run:
-    """The run, which tells what of the scope no call of the warm form came to: that was never compiled."""
-    from tracekit.workloads.scopes import with_shares
-
-    uncalled = form.uncalled()
-    if not uncalled:
-        return run
-    note = NeverCalled(tuple(uncalled[:NAMED]), max(len(uncalled) - NAMED, 0))
-    entered = tuple(target for target in workload.targets if target.component not in uncalled)
-    components = with_shares(replace(workload, targets=entered)).components
-    return replace(with_notes(run, note), components=components)
-
-
 class ProvenanceObserver(Struct):
     """Asks where each form's work came from, after everything else is measured. `notes` are for the run's manifest:
     what could not be found out, and why."""
@@ -140,21 +110,18 @@ class ProvenanceObserver(Struct):
     workload: BuiltWorkload
     wanted: bool
     notes: list[Noted] = field(default_factory=list)
-    _collection: Collection | None = None
+    _collection: provenance.Collection | None = None
 
     @contextmanager
     def watching(self, name: FormName) -> Iterator[None]:
         """While the compiled form is compiled inside, Inductor tells where its kernels come from."""
-        from tracekit.measure.provenance import collected, missing_provenance
-        from tracekit.measure.source_location import names_of
-
         if not self.wanted or name != "compiled":
             yield
             return
-        missing = missing_provenance()
+        missing = provenance.missing_provenance()
         if missing:
             self.notes.append(missing)
-        with nullcontext() if missing else collected(names_of(self.workload)) as self._collection:
+        with nullcontext() if missing else provenance.collected(names_of(self.workload)) as self._collection:
             yield
 
     def ask(self, form: Form, draft: Path, progress: Progress) -> str | None:
@@ -167,7 +134,7 @@ class ProvenanceObserver(Struct):
             return store.save_provenance(self._asked(form, raw, progress), draft)
         except Exception as error:  # noqa: BLE001 - private parts of torch may fail in any way; the note says how.
             why = f"{type(error).__name__}: {error}"
-            self.notes.append(ProvenanceFailed(form.name, why))
+            self.notes.append(statements.ProvenanceFailed(form.name, why))
             return None
         finally:
             raw.unlink(missing_ok=True)
@@ -180,9 +147,8 @@ class ProvenanceObserver(Struct):
         return store.save_kernel_sources(found, draft) if found.sources else None
 
     def _asked(self, form: Form, raw: Path, progress: Progress) -> EagerOps | CompiledSites:
+        # Not before calls are timed: polars starts threads.
         from tracekit.analysis.attribution import find_graph_calls, find_tagged
-        from tracekit.measure import tagging
-        from tracekit.measure.source_location import names_of
         from tracekit.tracefile.read import read_trace
 
         if form.name == "eager":
@@ -196,75 +162,32 @@ class ProvenanceObserver(Struct):
             if len(keys) == len(called) and all(key in (None, seen) for key, seen in zip(called, keys, strict=True)):
                 sites = replace(sites, activities=activities)
             else:
-                note = GraphCallsDiffer(len(keys), len(called))
+                note = statements.GraphCallsDiffer(len(keys), len(called))
                 sites = replace(sites, noted=(*sites.noted, note))
         sites = replace(sites, noted=distinct(sites.noted))
-        self.notes += [ProvenanceIncomplete(note) for note in sites.noted]
+        self.notes += [statements.ProvenanceIncomplete(note) for note in sites.noted]
         return sites
 
 
-class FormObserver(Struct):
-    """Looks at one run's forms around their timed calls: memory, the GPU's state, outputs. `notes` are for its
-    manifest: what could not be looked at, and why."""
-
-    workload: BuiltWorkload
-    numerics: bool
-    notes: list[Noted] = field(default_factory=list)
-    _memory: dict[FormName, FormMemory | None] = field(default_factory=dict)
-    _gpu: GpuWatch | None = None
-
-    @contextmanager
-    def warming(self, name: FormName) -> Iterator[None]:
-        """While a form is warmed up inside, the memory that takes is watched."""
-        from tracekit.measure.gpu_state import warm_up_watched
-
-        with warm_up_watched(self.workload.settings.device) as watch:
-            yield
-        self._memory[name] = watch.found
-
-    def settle(self, forms: tuple[Form, ...]) -> None:
-        """Measures what each warm form's calls need, and leaves every form with its memory at hand."""
-        from tracekit.measure.gpu_state import measure_steady
-
-        for form in forms:
-            self._memory[form.name] = measure_steady(form, self._memory.get(form.name))
-        if self.workload.settings.device != "cpu":
-            # What was given back to measure the last form is taken from the driver again now, not in a timed call.
-            for form in forms[:-1]:
-                with form.ready():
-                    form.call()
-
-    @contextmanager
-    def timing(self, forms: tuple[Form, ...]) -> Iterator[tuple[Form, ...]]:
-        """The forms to be timed inside: the same, with the GPU's state looked at between their calls."""
-        from tracekit.measure.gpu_state import GpuWatch
-
-        self._gpu = GpuWatch(self.workload.settings.device)
-        with self._gpu.timing():
-            yield tuple(self._gpu.watched(form) for form in forms)
-
-    def seen(self, name: FormName) -> dict[str, Any]:
-        """What is known of a form by now, by its fields: the memory it took, None on a CPU; the GPU while it was timed,
-        None before that, and where nobody can be asked."""
-        return {"memory": self._memory.get(name), "gpu_state": self._gpu.state_of(name) if self._gpu else None}
-
-    def check(self, forms: tuple[Form, ...], run: Run, draft: Path, progress: Progress, ranks: Ranks) -> Run:
-        """The run with what its forms return; a note, where that could not be found out: nothing measured is lost. The
-        forms are not to be called afterwards: what they compiled may be forgotten."""
-        from tracekit.measure.output_check import check_outputs, with_files
-
-        if not self.numerics:
-            return run
-        try:
-            # What one eager call allocates beside the weights; 0 on a CPU, where nobody counts.
-            memory = self._memory.get("eager")
-            calling = (memory.steady or memory.warmup).allocated_bytes - memory.before_bytes if memory else 0
-            checked = check_outputs(self.workload, forms, max(calling, 0), progress, ranks)
-        except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
-            self.notes.append(OutputsNotCompared(f"{type(error).__name__}: {error}"))
-            return run
-        for name in (form.name for form in run.forms):
-            found = checked[name]
-            paths = tuple(store.save_picture(each.png, name, each.kind, draft) for each in found.drawings)
-            run = with_form(run, name, numerics=with_files(found, paths))
-        return run
+def with_outputs(
+    run: Run,
+    workload: BuiltWorkload,
+    forms: tuple[Form, ...],
+    calling_bytes: int,
+    draft: Path,
+    progress: Progress,
+    ranks: Ranks,
+) -> Run:
+    """The run with what its forms return; a note, where that could not be found out: nothing measured is lost. The
+    forms are not to be called afterwards: what they compiled may be forgotten."""
+    try:
+        checked, drawings = output_check.check_outputs(workload, forms, calling_bytes, progress, ranks)
+    except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
+        return with_notes(run, statements.OutputsNotCompared(f"{type(error).__name__}: {error}"))
+    for form in run.forms:
+        pictures = [
+            PictureFile(drawing.kind, store.save_picture(drawing.png, form.name, drawing.kind, draft), drawing.scale)
+            for drawing in drawings[form.name]
+        ]
+        run = with_form(run, form.name, numerics=replace(checked[form.name], pictures=tuple(pictures)))
+    return run

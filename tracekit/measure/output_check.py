@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from io import BytesIO
-from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from msgspec import Struct
@@ -15,9 +14,9 @@ from tracekit.measure.device import synchronize
 from tracekit.measure.forms import Form, compiled_form
 from tracekit.measure.outputs import Output, compare_outputs, keep_output
 from tracekit.measure.ranks import ALONE, Ranks
-from tracekit.measure.reference import HIGHER, call_reference
+from tracekit.measure.reference import HIGHER, call_reference, tensors_of
 from tracekit.model.note import Noted
-from tracekit.model.numerics import FormNumerics, PictureFile
+from tracekit.model.numerics import FormNumerics
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName
 from tracekit.model.workload import BuiltWorkload
@@ -37,23 +36,16 @@ class Drawing(Struct, frozen=True):
     scale: float
 
 
-class Checked(Struct, frozen=True):
-    """One form's outputs, judged by nobody yet, and its images."""
-
-    numerics: FormNumerics
-    drawings: tuple[Drawing, ...]
-
-
 def check_outputs(
     workload: BuiltWorkload,
     forms: tuple[Form, ...],
     calling_bytes: int,
     progress: Progress,
     ranks: Ranks = ALONE,
-) -> dict[FormName, Checked]:
-    """Calls each form twice with the same seeds and the model once in a higher precision, and compares what comes back.
-    `calling_bytes` is what one eager call allocates beside the weights; 0 if not known. `ranks` make the same calls; of
-    several, none is made in a higher precision.
+) -> tuple[dict[FormName, FormNumerics], dict[FormName, list[Drawing]]]:
+    """Calls each form twice with the same seeds and the model once in a higher precision, and compares what comes back;
+    with images of it. `calling_bytes` is what one eager call allocates beside the weights; 0 if not known. `ranks` make
+    the same calls; of several, none is made in a higher precision.
 
     A model that draws random numbers is called once under another seed too, and where compiled code draws others than
     eager code, code that draws the same is compiled and compared in its place: what was compiled before is forgotten.
@@ -97,14 +89,11 @@ def check_outputs(
     checked = {name: _checked(workload, name, pair, eager, reference, high) for name, pair in outputs.items()}
     if another_seed and eager:
         apart = compare_outputs(another_seed, eager, "another_seed", settings.device)
-        checked["eager"] = _with(checked["eager"], against_another_seed=apart)
+        checked["eager"] = replace(checked["eager"], against_another_seed=apart)
     if drawn_as_eager:
-        checked["compiled"] = _with(checked["compiled"], drawn_as_eager=True)
-    return checked
-
-
-def _with(checked: Checked, **changes: Any) -> Checked:
-    return replace(checked, numerics=replace(checked.numerics, **changes))
+        checked["compiled"] = replace(checked["compiled"], drawn_as_eager=True)
+    drawings = {name: _draw(output, eager if name != "eager" else None) for name, (output, _again) in outputs.items()}
+    return checked, drawings
 
 
 def _has_drawn(device: str, seed: int) -> bool:
@@ -140,11 +129,11 @@ def _checked(
     eager: Output | None,
     reference: Output | Noted,
     high: torch.dtype | None,
-) -> Checked:
+) -> FormNumerics:
     device, (output, again) = workload.settings.device, pair
     beside = eager if name != "eager" else None
     truth, missing = (reference, None) if isinstance(reference, Output) else (None, reference)
-    numerics = FormNumerics(
+    return FormNumerics(
         dtype=workload.settings.dtype,
         against_itself=compare_outputs(again, output, "itself", device),
         against_eager=compare_outputs(output, beside, "eager", device) if beside else None,
@@ -153,20 +142,18 @@ def _checked(
         skipped=output.skipped,
         reference_missing=missing,
     )
+
+
+def _draw(output: Output, beside: Output | None) -> list[Drawing]:
+    """The output's images, and their difference to those of the other; none where it has none."""
     images = find_images(output)
     if images is None:
-        return Checked(numerics, ())
+        return []
     drawings = [Drawing("output", draw_image(images), 1.0)]
     others = find_images(beside) if beside else None
     if others is not None and others.shape == images.shape:
         drawings.append(Drawing("difference", *draw_difference(images, others)))
-    return Checked(numerics, tuple(drawings))
-
-
-def with_files(checked: Checked, paths: tuple[str, ...]) -> FormNumerics:
-    """The figures, with the names of the files that the drawings were written to, in their order."""
-    files = (PictureFile(each.kind, path, each.scale) for each, path in zip(checked.drawings, paths, strict=True))
-    return replace(checked.numerics, pictures=tuple(files))
+    return drawings
 
 
 def keep_weights(workload: BuiltWorkload) -> Callable[[], None]:
@@ -175,8 +162,7 @@ def keep_weights(workload: BuiltWorkload) -> Callable[[], None]:
     the CPU. What an optimizer keeps for itself is not put back."""
     changed: list[torch.Tensor] = []
     if workload.settings.own is not None:
-        found = (each for _name, module in workload.modules for each in chain(module.parameters(), module.buffers()))
-        tensors = list({id(each): each for each in found}.values())
+        tensors = tensors_of(module for _name, module in workload.modules)
         versions = [getattr(each, "_version", None) for each in tensors]
         # Of a buffer, which is small, its values too: batch norm writes its averages without a word.
         values = [

@@ -152,11 +152,9 @@ def warmup_request(info: WorkloadInfo, request: Request, sizes: dict[str, int]) 
     return asked
 
 
-def refuse_warmup_beside_processes(plan: TimingPlan, *, verify: bool = False) -> None:
+def refuse_warmup_beside_processes(plan: Plan) -> None:
     """Raises TracekitError where fresh processes are asked for too: they warm up at the sizes that are timed."""
-    asked = [("--repeat-process", plan.repeats > 0), ("--startup", plan.startup), ("--verify-advice", verify)]
-    given = " and ".join(option for option, is_given in asked if is_given)
-    if given:
+    if given := " and ".join(_in_processes(plan)):
         raise TracekitError(
             f"--warmup and {given} cannot be combined: the other processes would warm up as usual; make two runs"
         )
@@ -184,11 +182,15 @@ def refuse_alone(request: Request) -> None:
 
 def refuse_processes_of_ranks(plan: Plan) -> None:
     """Raises TracekitError where several ranks are asked for together with what is measured in further processes."""
-    asked = [("--repeat-process", plan.timing.repeats > 0), ("--startup", plan.timing.startup)]
-    asked += [("--verify-advice", plan.verify), ("--warmup", plan.warmup is not None)]
-    given = " and ".join(option for option, is_given in asked if is_given)
-    if given:
+    if given := " and ".join([*_in_processes(plan), *(["--warmup"] if plan.warmup is not None else [])]):
         raise TracekitError(f"--nproc and {given} cannot be combined: leave {given} out, or measure one process")
+
+
+def _in_processes(plan: Plan) -> list[str]:
+    """The options that were given for which further processes measure."""
+    timing = plan.timing
+    options = {"--repeat-process": timing.repeats, "--startup": timing.startup, "--verify-advice": plan.verify}
+    return [option for option, given in options.items() if given]
 
 
 def refuse_timed_sizes(sizes: dict[str, int], timed: Request | Settings) -> None:

@@ -43,8 +43,9 @@ def output_kept(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def warnings_collected(found: list[str]) -> Iterator[None]:
-    """Python warnings go into `found`, each once and by its first line, instead of the terminal."""
+def warnings_collected() -> Iterator[list[str]]:
+    """Python warnings, instead of on the terminal in the list when the block is over: each once, by its first line."""
+    found: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         # Each place once, as Python does: what a model warns of in every call would cost every call.
         warnings.simplefilter("default")
@@ -54,10 +55,9 @@ def warnings_collected(found: list[str]) -> Iterator[None]:
         for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
             warnings.simplefilter("ignore", kind)
         try:
-            yield
+            yield found
         finally:
-            lines = (str(warning.message).strip().partition("\n")[0] for warning in caught)
-            found += [line for line in dict.fromkeys(lines) if line not in found]
+            found += dict.fromkeys(str(warning.message).strip().partition("\n")[0] for warning in caught)
 
 
 def call_in_one_chunk(work: Callable[[], T]) -> T:

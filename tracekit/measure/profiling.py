@@ -1,60 +1,29 @@
 """What `tracekit profile` does, step by step; imported only when something is run."""
 
-from __future__ import annotations
-
-import datetime
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from tracekit import __version__, store
-from tracekit.errors import CompileError, NothingCompiledError
-from tracekit.measure.building import check_cache, choose_request_size, quiet_libraries
-from tracekit.measure.observers import (
-    CompilationObserver,
-    FormObserver,
-    ProvenanceObserver,
-    with_form,
-    with_notes,
-    with_uncalled,
-)
-from tracekit.measure.plan import (
-    Plan,
-    jobs_wing,
-    place_of_run,
-    rank_here,
-    refuse_alone,
-    refuse_processes_of_ranks,
-    refuse_timed_sizes,
-    refuse_warmup_beside_processes,
-    stopping_rule,
-    warmup_request,
-)
+from tracekit import store
+from tracekit.errors import CompileError
+from tracekit.measure import plan as planning
+from tracekit.measure.building import check_cache, quiet_libraries
+from tracekit.measure.plan import Plan
+from tracekit.measure.process import output_kept, warnings_collected
+from tracekit.measure.ranks import ALONE, Ranks
+from tracekit.measure.run_so_far import with_notes
 from tracekit.measure.timing_process import STARTS, measure_in_processes, verify_advice
 from tracekit.model.progress import Progress
-from tracekit.model.run import FormResult, Recording, RecordingKind, Run
-from tracekit.model.timing import StoppingRule
+from tracekit.model.run import Run
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.reading.reports import refuse_report_there
-from tracekit.report.words.progress import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
+from tracekit.report.words.progress import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING
 from tracekit.statements.noted import Warned
 from tracekit.wings import load
-from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
-from tracekit.workloads.sizes import check_request, way_to_need_less
-
-if TYPE_CHECKING:
-    from tracekit.measure import forms, timing
-    from tracekit.measure.ranks import Ranks
-
-#: What is recorded of each form, and how many steps of it.
-#: How many calls each recording holds at least and at most: of short ones, which differ most, as many as take so long.
-RECORDINGS: tuple[tuple[RecordingKind, int, int], ...] = (("light", 2, 7), ("rich", 1, 3))
-RECORDED_US = 100_000.0
+from tracekit.workloads.registry import check_scope, find, load_builder
+from tracekit.workloads.sizes import check_request
 
 
 def stages_of(plan: Plan) -> tuple[str, ...]:
@@ -83,26 +52,26 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     info = find(plan.request.workload)
     asked = replace(plan.request, scope=check_scope(info, plan.request.scope))
     check_request(info, plan.request)
-    refuse_alone(plan.request)
+    planning.refuse_alone(plan.request)
     if plan.warmup:
-        warmup_request(info, plan.request, plan.warmup)
-        refuse_warmup_beside_processes(plan.timing, verify=plan.verify)
+        planning.warmup_request(info, plan.request, plan.warmup)
+        planning.refuse_warmup_beside_processes(plan)
     if plan.request.nproc:
-        jobs_wing()
-        refuse_processes_of_ranks(plan)
-    if rank_here() is not None:
-        joined: Path = load(jobs_wing().join)(plan, asked, progress, on_part)
+        planning.jobs_wing()
+        planning.refuse_processes_of_ranks(plan)
+    if planning.rank_here() is not None:
+        joined: Path = load(planning.jobs_wing().join)(plan, asked, progress, on_part)
         return joined
-    folder = place_of_run(plan)
+    folder = planning.place_of_run(plan)
     if len(plan.forms) > 1:
         refuse_report_there(folder, force=plan.force)
     plan = replace(plan, request=asked)
     with store.begun(folder, force=plan.force) as draft:
         with part_kept(draft, on_part):
             if plan.request.nproc:
-                run = load(jobs_wing().measure)(plan, draft, progress)
+                run = load(planning.jobs_wing().measure)(plan, draft, progress)
             else:
-                run = built_and_measured(plan, info, plan.request, draft, progress, None)
+                run = built_and_measured(plan, info, plan.request, draft, progress)
         store.finish(run, draft)
     return folder
 
@@ -110,6 +79,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
 def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Path:
     """The same for a workload that is in memory already, into `plan.out`, without fresh processes: they could not build
     it."""
+    from tracekit.measure.measured_run import measure_forms
     from tracekit.measure.recording import checked_meanwhile
 
     assert plan.out is not None
@@ -117,12 +87,12 @@ def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Pa
     progress.stage("build")
     with store.begun(plan.out, force=plan.force, ways=store.IN_A_PROGRAM) as draft:
         with part_kept(draft, lambda _part: None):
-            with _output_kept(draft) as warned:
+            with output_kept(draft / store.OUTPUT), warnings_collected() as warned:
                 with checked_meanwhile(workload.settings.device):
                     progress.phase(ASKING_WHETHER_KERNELS_ARE_SEEN)
                 reason = workload.info.sizes[workload.settings.size]
-                run = _measure_forms(plan, workload, reason, draft, progress, None)
-            run = with_notes(run, *warned)
+                run = measure_forms(plan, workload, reason, draft, progress, ALONE)
+            run = with_notes(run, *map(Warned, warned))
         store.finish(run, draft)
     return plan.out
 
@@ -144,20 +114,8 @@ def part_kept(draft: Path, on_part: Callable[[Path], None]) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _output_kept(draft: Path) -> Iterator[list[Warned]]:
-    """Output and warnings stay off the terminal; the warnings, when the block is over."""
-    from tracekit.measure.process import output_kept, warnings_collected
-
-    lines: list[str] = []
-    warned: list[Warned] = []
-    with output_kept(draft / store.OUTPUT), warnings_collected(lines):
-        yield warned
-    warned += [Warned(line) for line in lines]
-
-
 def built_and_measured(
-    plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress, ranks: Ranks | None
+    plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress, ranks: Ranks = ALONE
 ) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part. `ranks` are those
     that do the same meanwhile."""
@@ -168,201 +126,19 @@ def built_and_measured(
     progress.phase(LOADING)
     builder = load_builder(info)
     # Imports torch, of which the line above says how to install it where it is missing.
-    from tracekit.measure import device
+    from tracekit.measure.device import release_memory
+    from tracekit.measure.measured_run import build, measure_forms
 
-    with _output_kept(draft) as warned:
-        workload, reason = _build(builder, info, request, progress, ranks, compiled="compiled" in plan.forms)
-        run = _measure_forms(plan, workload, reason, draft, progress, ranks)
+    with output_kept(draft / store.OUTPUT), warnings_collected() as warned:
+        workload, reason = build(builder, info, request, progress, ranks, compiled="compiled" in plan.forms)
+        run = measure_forms(plan, workload, reason, draft, progress, ranks)
         if plan.timing.startup or plan.timing.repeats or plan.verify:
             # Fresh processes need the device's memory more than this one does by now.
             del workload
-            device.release_memory(run.settings.device)
+            release_memory(run.settings.device)
             for larger in measure_in_processes(plan.timing, request, run, draft, progress):
                 run = larger
                 store.save(run, draft)
         if plan.verify and run.not_compiled is None:
             run = verify_advice(plan.timing, request, run, draft, progress)
-    return with_notes(run, *warned)
-
-
-def _build(
-    builder: Builder, info: WorkloadInfo, request: Request, progress: Progress, ranks: Ranks | None, *, compiled: bool
-) -> tuple[BuiltWorkload, str]:
-    """The workload, and why in this size: of several ranks that which the first has room for."""
-    from tracekit.measure import device as devices
-    from tracekit.measure import failures
-    from tracekit.measure.compilation import check_compilers
-    from tracekit.measure.recording import checked_meanwhile
-    from tracekit.workloads.scopes import build_scoped
-
-    progress.stage("build")
-    device = devices.pick_device()
-    if "download" in info.takes:
-        progress.phase(f"reading the configuration of {info.name}")
-    info = look_into(info, request)
-    size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
-    if ranks is not None:
-        size, reason = ranks.decided((size, reason))
-    if compiled:
-        check_compilers(device)
-    progress.phase(f"building {info.name} ({size})")
-    with checked_meanwhile(device), failures.out_of_memory_explained(size, way_to_need_less(info, size)):
-        workload = build_scoped(builder, info, request, size, device, progress)
-        if workload.trial:
-            progress.detail(ONE_CALL)
-            workload.trial()
-        return workload, reason
-
-
-def _measure_forms(
-    plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress, ranks: Ranks | None
-) -> Run:
-    from tracekit.measure.compilation import idle_mode
-    from tracekit.measure.device import read_environment
-    from tracekit.measure.process import call_in_one_chunk
-    from tracekit.measure.ranks import ALONE
-    from tracekit.workloads.scopes import repeated_parts
-
-    run = Run(
-        schema="tracekit.run/1",
-        status="incomplete",
-        tracekit=__version__,
-        command=plan.command,
-        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        settings=replace(workload.settings, nproc=plan.request.nproc),
-        size_reason=reason,
-        environment=read_environment(workload.settings.device),
-        components=workload.components,
-        forms=(),
-        order=(),
-        notes=workload.notes,
-        repeated_parts=repeated_parts(workload),
-    )
-    if "compiled" in plan.forms and (idle := idle_mode(workload.settings)):
-        run = with_notes(run, idle)
-    store.save(run, draft)
-    return call_in_one_chunk(lambda: _run_forms(plan, workload, run, draft, progress, ranks or ALONE))
-
-
-def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress, ranks: Ranks) -> Run:
-    """Warms up, times, records and asks further of each form; of the eager one alone, whichever were asked for, where
-    torch.compile compiles nothing."""
-    from tracekit.measure import failures, forms, recording_cost, timing
-    from tracekit.workloads.own_errors import their_calls
-
-    settings = workload.settings
-    makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
-    warmed_up_at = None
-    if plan.warmup:
-        # The workload's own sizes, for those that were not asked for, are known only now.
-        refuse_timed_sizes(plan.warmup, settings)
-        warmed_up_at = warmup_request(workload.info, plan.request, plan.warmup)
-    timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, settings)
-    compilation = CompilationObserver(workload, timings, warmed_up_at, plan.warmup)
-    made = tuple(compilation.watched(makers[name](workload)) for name in plan.forms)
-    provenance = ProvenanceObserver(workload, plan.provenance)
-    observer = FormObserver(workload, plan.numerics)
-    mend = way_to_need_less(workload.info, settings.size, settings)
-
-    def warmed_up(run: Run, form: forms.Form) -> Run:
-        progress.stage(f"warm-up {form.name}")
-        try:
-            with provenance.watching(form.name), observer.warming(form.name):
-                warm = forms.warm_up(compilation.warming(form), progress, ranks)
-        except NothingCompiledError:
-            run = compilation.explained(run)
-        else:
-            warmed = FormResult(form.name, warm.wall_us, (), None, None, warm.compilation, ())
-            run = compilation.added(replace(run, forms=(*run.forms, warmed)))
-            run = with_uncalled(run, workload, form)
-        store.save(run, draft)
-        return run
-
-    with their_calls(settings, failures.is_out_of_memory), failures.out_of_memory_explained(settings.size, mend):
-        try:
-            for form in made:
-                run = warmed_up(run, form)
-            if run.not_compiled is not None:
-                made = tuple(form for form in made if form.name == "eager")
-                if not made:
-                    made = (compilation.watched(forms.eager_form(workload)),)
-                    run = warmed_up(run, *made)
-            if not plan.warmup:
-                observer.settle(made)
-            compilation.begin("timed")
-            progress.stage("timing", at_most_seconds=None if rule.rounds else rule.budget_seconds)
-            with observer.timing(made) as timed:
-                timing.time_forms(timed, rule, settings.seed, timings, progress, ranks=ranks)
-        finally:
-            # Also on Ctrl-C: the calls that were timed are kept.
-            for each in run.forms:
-                run = with_form(run, each.name, **_timed(each, timings, rule), **observer.seen(each.name))
-            run = compilation.added(replace(run, order=tuple(timings.order)))
-            store.save(run, draft)
-        compilation.begin("later")
-        for number, form in enumerate(made):
-            progress.stage(f"recording {form.name}", like=[f"recording {each.name}" for each in made[:number]])
-            if not number:
-                run = replace(
-                    run,
-                    recording_cost=recording_cost.measure_recording_cost(
-                        settings.device, progress, triton=len(made) > 1
-                    ),
-                )
-            recordings: tuple[Recording, ...] = ()
-            for kind, least, most in RECORDINGS:
-                steps = min(max(least, math.ceil(RECORDED_US / median(timings.wall_us[form.name]))), most)
-                recordings = (*recordings, _record(form, kind, steps, run, draft, progress, ranks))
-                run = with_form(run, form.name, recordings=recordings)
-                store.save(run, draft)
-        progress.stage("provenance")
-        for form in made:
-            told, sources = provenance.ask(form, draft, progress), provenance.keep_sources(form, draft)
-            run = with_form(run, form.name, provenance=told, kernel_sources=sources)
-            store.save(run, draft)
-        progress.stage("outputs")
-        run = observer.check(made, run, draft, progress, ranks)
-    return with_notes(compilation.added(run), *provenance.notes, *observer.notes)
-
-
-def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dict[str, Any]:
-    """What timing found out of a form, by its fields."""
-    device_us, compilation = timings.device_us.get(form.name), form.compilation
-    if compilation:
-        compilation = replace(compilation, during_timing=timings.compilations.get(form.name, 0))
-    return {
-        "wall_us": tuple(timings.wall_us.get(form.name, ())),
-        "device_us": tuple(device_us) if device_us is not None else None,
-        "own_wall_us": tuple(timings.own_us.get(form.name, ())),
-        "own_peak_memory_bytes": timings.own_peak_bytes.get(form.name),
-        "peak_memory_bytes": timings.peak_bytes.get(form.name),
-        "host": timings.host(form.name),
-        "collecting": timings.collecting(form.name),
-        "compilation": compilation,
-        "timing": timings.of(form.name, rule) if form.name in timings.wall_us else None,
-    }
-
-
-def _record(
-    form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress, ranks: Ranks
-) -> Recording:
-    from tracekit.measure import recording
-    from tracekit.tracefile.publish import publish
-
-    unpublished = draft / f".{form.name}-{kind}.json"
-    name = f"{form.name}-{kind}.json.gz"
-    about = {
-        "tracekit": run.tracekit,
-        "workload": run.settings.workload,
-        "form": form.name,
-        "recording": kind,
-        "device": run.settings.device,
-        "mode": run.settings.mode if form.name == "compiled" else None,
-    }
-    try:
-        marks = recording.record(form, kind, steps, unpublished, progress, ranks)
-        size = publish(unpublished, draft / name, metadata=about, marks=marks)
-    finally:
-        # Also on Ctrl-C: half a trace under a hidden name is of no use to anybody.
-        unpublished.unlink(missing_ok=True)
-    return Recording(kind=kind, path=name, steps=steps, bytes=size, host_us=marks.host_us, off_cpu_us=marks.off_cpu_us)
+    return with_notes(run, *map(Warned, warned))

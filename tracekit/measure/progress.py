@@ -18,13 +18,10 @@ from tracekit.model.progress import Progress
 
 #: Without a terminal, how often a line says that a phase still goes on.
 HEARTBEAT_SECONDS = 15.0
-
 #: How often the live bars are drawn; while something is measured, at most so often between calls and within one.
 LIVE_SECONDS = 0.125
 BETWEEN_CALLS_SECONDS = 0.5
 STILL_SECONDS = 5.0
-
-
 #: After so many counted calls their pace is known.
 PACE_CALLS = 3
 
@@ -41,7 +38,11 @@ class Stages:
         self._expected: float | None = None
         self._word = ""
 
-    def begin(self, name: str, at_most_seconds: float | None, like: Sequence[str]) -> None:
+    def stages(self, names: Sequence[str]) -> None:
+        """The plan."""
+        self.names = tuple(names)
+
+    def stage(self, name: str, *, at_most_seconds: float | None = None, like: Sequence[str] = ()) -> None:
         """The stage before it is over."""
         self._took[self._name] = self._clock() - self._began
         self._name, self._began = name, self._clock()
@@ -66,57 +67,45 @@ class Stages:
         return f", {word} {left:.0f} s left" if left is not None and left >= 1 else ""
 
 
-class Staged:
-    """Passes on what is told of stages."""
-
-    def __init__(self, stages: Stages) -> None:
-        self._stages = stages
-
-    def stages(self, names: Sequence[str]) -> None:
-        self._stages.names = tuple(names)
-
-    def stage(self, name: str, *, at_most_seconds: float | None = None, like: Sequence[str] = ()) -> None:
-        self._stages.begin(name, at_most_seconds, like)
-
-
-class LiveProgress(Staged):
+class LiveProgress(Stages):
     """One line of a plan, else a bar a phase; its clock runs on while torch is busy, so nobody wonders.
 
     Drawing takes milliseconds of this process: while something is measured it is done between calls, unless a call
     lasts so long that it does not matter.
     """
 
-    def __init__(self, bars: Bars, stages: Stages) -> None:
-        super().__init__(stages)
-        self._bars = bars
+    #: Drawn as long as the display lasts.
+    bars: Bars
+
+    def __init__(self) -> None:
+        super().__init__()
         self._task: TaskID | None = None
         self._still = False
         self._drawn = time.monotonic()
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         self.close()
-        if self._stages.names and self._task is not None:
-            self._bars.remove_task(self._task)
+        if self.names and self._task is not None:
+            self.bars.remove_task(self._task)
         self._still = still
-        name = self._stages.named(name)
-        self._task = self._bars.add_task(name, total=total, detail="", counted=total is not None)
+        self._task = self.bars.add_task(self.named(name), total=total, detail="", counted=total is not None)
         self._draw()
 
     def detail(self, text: str) -> None:
         if self._task is not None:
-            self._bars.update(self._task, detail=text)
+            self.bars.update(self._task, detail=text)
 
     def advance(self) -> None:
         if self._task is not None:
-            self._bars.advance(self._task)
+            self.bars.advance(self._task)
         if self._still and time.monotonic() - self._drawn > BETWEEN_CALLS_SECONDS:
             self._draw()
 
     def close(self) -> None:
         """The phase is over: its bar is full and its clock stands."""
         if self._task is not None:
-            total = self._bars.tasks[-1].total or 1
-            self._bars.update(self._task, total=total, completed=total)
+            total = self.bars.tasks[-1].total or 1
+            self.bars.update(self._task, total=total, completed=total)
 
     def tick(self) -> None:
         """Draws, if it is time."""
@@ -124,7 +113,7 @@ class LiveProgress(Staged):
             self._draw()
 
     def _draw(self) -> None:
-        self._bars.refresh()
+        self.bars.refresh()
         self._drawn = time.monotonic()
 
 
@@ -147,22 +136,22 @@ class PhaseColumn(ProgressColumn):
         return Text.assemble(task.description, left, "  ", (task.fields["detail"], "dim"))
 
 
-class PlainProgress(Staged):
+class PlainProgress(Stages):
     """A line a phase, and a sign of life every so often while it lasts."""
 
     def __init__(self, console: Console) -> None:
-        super().__init__(Stages())
+        super().__init__()
         self._console = console
-        self._name = self._detail = ""
-        self._began = time.monotonic()
+        self._phase = self._detail = ""
+        self._phase_began = time.monotonic()
         self._total: int | None = None
         self._done = 0
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         self.close()
         self._total, self._done = total, 0
-        self._detail, self._began, self._name = "", time.monotonic(), self._stages.named(name)
-        self._console.print(f"{self._name} ...")
+        self._detail, self._phase_began, self._phase = "", time.monotonic(), self.named(name)
+        self._console.print(f"{self._phase} ...")
 
     def detail(self, text: str) -> None:
         self._detail = text
@@ -172,17 +161,17 @@ class PlainProgress(Staged):
 
     def close(self) -> None:
         """The phase is over: how long it took."""
-        if self._name:
-            self._console.print(f"{self._name}: {time.monotonic() - self._began:.1f} s")
-        self._name = ""
+        if self._phase:
+            self._console.print(f"{self._phase}: {time.monotonic() - self._phase_began:.1f} s")
+        self._phase = ""
 
     def tick(self) -> None:
         """Says that the phase goes on."""
-        if self._name:
-            elapsed = time.monotonic() - self._began
-            left = self._stages.left(self._done, self._total, elapsed)
+        if self._phase:
+            elapsed = time.monotonic() - self._phase_began
+            left = self.left(self._done, self._total, elapsed)
             detail = f", {self._detail}" if self._detail else ""
-            self._console.print(f"  {self._name}: {elapsed:.0f} s so far{left}{detail}")
+            self._console.print(f"  {self._phase}: {elapsed:.0f} s so far{left}{detail}")
 
 
 def console_of_its_own() -> Console:
@@ -204,21 +193,19 @@ def shown(console: Console) -> Iterator[Progress]:
             yield plain
             plain.close()
         return
-    stages = Stages()
+    live = LiveProgress()
     columns = (
         SpinnerColumn(finished_text="[green]✓[/]"),
         BarColumn(bar_width=10),
         CountColumn(),
         TimeElapsedColumn(),
         # What is left of the line: of a narrow terminal's, the end of the text goes and never the clock.
-        PhaseColumn(stages, Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+        PhaseColumn(live, Column(ratio=1, no_wrap=True, overflow="ellipsis")),
     )
     # Drawn once more when it is left.
-    with Bars(*columns, console=console, auto_refresh=False, expand=True) as bars:
-        live = LiveProgress(bars, stages)
-        with _every(LIVE_SECONDS, live.tick):
-            yield live
-            live.close()
+    with Bars(*columns, console=console, auto_refresh=False, expand=True) as live.bars, _every(LIVE_SECONDS, live.tick):
+        yield live
+        live.close()
 
 
 @contextmanager

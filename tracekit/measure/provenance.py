@@ -43,13 +43,7 @@ from tracekit.model.provenance import (
     KernelSources,
     WithoutSites,
 )
-from tracekit.statements.noted import (
-    GraphWithoutSites,
-    ProvenanceUnreadable,
-    TorchImportFailed,
-    TorchLacks,
-    TorchMakesGraphsOtherwise,
-)
+from tracekit.statements import noted as notes
 
 #: Of what is stored in Inductor's cache beside a graph.
 CACHE_TAG = "tracekit-provenance-1"
@@ -88,14 +82,14 @@ def missing_provenance() -> Noted | None:
         absent = [f"torch.{owner}.{name}" for owner, name in NAMES if not hasattr(attrgetter(owner)(torch), name)]
     except (ImportError, AttributeError) as error:
         # The message ends with a path in parentheses.
-        return TorchImportFailed(installed, str(error).partition(" (")[0])
+        return notes.TorchImportFailed(installed, str(error).partition(" (")[0])
     there = {*vars(CompiledFxGraph), *getattr(CompiledFxGraph, "__dataclass_fields__", ())}
     absent += [f"CompiledFxGraph.{name}" for name in (*METHODS, *GRAPH_FIELDS) if name not in there]
     if absent:
-        return TorchLacks(installed, tuple(absent))
+        return notes.TorchLacks(installed, tuple(absent))
     first = list(inspect.signature(CompiledFxGraph.__init__).parameters)[: len(CONSTRUCTION)]
     if first != CONSTRUCTION:
-        return TorchMakesGraphsOtherwise(installed, tuple(first), tuple(CONSTRUCTION))
+        return notes.TorchMakesGraphsOtherwise(installed, tuple(first), tuple(CONSTRUCTION))
     return None
 
 
@@ -185,7 +179,7 @@ class Collection(Struct):
         self.roots.clear()
 
     def unreadable(self, what: str, error: Exception) -> None:
-        self.problems.append(ProvenanceUnreadable(what, f"{type(error).__name__}: {error}"))
+        self.problems.append(notes.ProvenanceUnreadable(what, f"{type(error).__name__}: {error}"))
 
     def release(self) -> None:
         """Takes the given names back, when nothing more is recorded."""
@@ -209,7 +203,7 @@ class Collection(Struct):
                     calls[i] = GraphCall(backward, module)
         every = [each.described for each in self._collected]
         graphs = tuple(replace(graph, root=every[forward_of.get(i, i)].root) for i, graph in enumerate(every))
-        without = (GraphWithoutSites(i, graph.without) for i, graph in enumerate(graphs) if graph.without)
+        without = (notes.GraphWithoutSites(i, graph.without) for i, graph in enumerate(graphs) if graph.without)
         noted = (*self.problems, *without)
         return CompiledSites(PROVENANCE_VERSION, str(torch.__version__), graphs, tuple(calls), noted=noted)
 

@@ -4,8 +4,6 @@ import os
 import time
 from typing import Protocol, TypeVar
 
-import torch.distributed as dist
-
 T = TypeVar("T")
 
 
@@ -59,6 +57,9 @@ ALONE = OneProcess()
 
 def rank_of_job() -> tuple[int, int]:
     """This process's rank and how many there are: those of its process group, or else what its launcher has told it."""
+    # Imports torch, as nothing else here does.
+    import torch.distributed as dist
+
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
     told = [os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE")]

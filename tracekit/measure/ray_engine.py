@@ -95,11 +95,14 @@ class RayExecutor(Executor):
 
     def gpu_nodes(self) -> tuple[GpuNode, ...]:
         """The nodes with GPUs that are alive."""
-        return tuple(
-            GpuNode(node["NodeID"], node["NodeManagerHostname"], int(has["GPU"]), _model_of(has))
-            for node in self._ray.nodes()
-            if node["Alive"] and (has := node["Resources"]).get("GPU", 0) >= 1
-        )
+        nodes = []
+        for node in self._ray.nodes():
+            resources = node["Resources"]
+            if node["Alive"] and resources.get("GPU", 0) >= 1:
+                models = sorted(name.removeprefix(MODEL) for name in resources if name.startswith(MODEL))
+                model = models[0] if models else None
+                nodes.append(GpuNode(node["NodeID"], node["NodeManagerHostname"], int(resources["GPU"]), model))
+        return tuple(nodes)
 
     def can_reserve(self) -> bool:
         """Whether this Ray can be told which nodes a room may be on."""
@@ -220,10 +223,6 @@ def _explained(error: BaseException) -> BaseException:
                 " the job's runtime_env bring it"
             )
     return error
-
-
-def _model_of(resources: dict[str, float]) -> str | None:
-    return next((name.removeprefix(MODEL) for name in sorted(resources) if name.startswith(MODEL)), None)
 
 
 def _line(error: BaseException) -> str:

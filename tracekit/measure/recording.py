@@ -19,15 +19,13 @@ from pathlib import Path
 from types import TracebackType
 
 import torch
-from msgspec import Struct
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tracekit.errors import TracekitError
 from tracekit.measure.device import pick_device, synchronize
 from tracekit.measure.forms import Form
-from tracekit.measure.garbage import collections_noted
-from tracekit.measure.host_speed import has_thread_clock, host_us
+from tracekit.measure.host import collections_noted, has_thread_clock, host_us
 from tracekit.measure.ranks import ALONE, Ranks
 from tracekit.measure.sole_profiler import claim, is_active, is_active_here, release, watched_starts
 from tracekit.measure.spans import open_spans
@@ -36,16 +34,7 @@ from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import RecordingKind
 from tracekit.shell import environment_with
-from tracekit.statements.noted import (
-    EndedByAnother,
-    EndedInAnotherThread,
-    FewerSteps,
-    LoopTooShort,
-    ProfilerDidNotStart,
-    ProfilerDidNotStop,
-    RecordedByAnother,
-    TraceNotWritten,
-)
+from tracekit.statements import noted as notes
 
 STEP = "tracekit.step#{}"
 #: How calls are marked that are made first, and left out of what is published.
@@ -117,14 +106,14 @@ def record(
         with collections_noted() as collections:
             marked = [_step(form, STEP.format(index), ranks) for index in range(steps)]
         on_gpu = form.device != "cpu"
-        off_cpu_us = tuple(each.off_cpu_us for each in marked) if on_gpu and has_thread_clock() else ()
+        off_cpu_us = tuple(off_us for *_, off_us, _ in marked) if on_gpu and has_thread_clock() else ()
     progress.phase(f"writing {form.name} ({kind})")
     try:
         export(profiler, path)
     except (OSError, RuntimeError) as error:
         raise TracekitError(f"the profiler could not write {path}: {cause(error)}") from None
-    begun_and_over = tuple((each.begin_ns, each.end_ns) for each in marked)
-    around_us = tuple(each.host_us for each in marked if each.host_us is not None)
+    begun_and_over = tuple((begun_ns, over_ns) for begun_ns, over_ns, *_ in marked)
+    around_us = tuple(around for *_, around in marked if around is not None)
     return HostMarks(begin_ns, begun_and_over, tuple(collections), around_us, off_cpu_us)
 
 
@@ -190,17 +179,9 @@ def cause(error: Exception) -> str:
     return first if isinstance(error, TracekitError) else f"{type(error).__name__}: {first}"
 
 
-class _Step(Struct, frozen=True):
+def _step(form: Form, name: str, ranks: Ranks) -> tuple[int, int, float, float | None]:
     """When it began and ended, how long its thread was off the CPU, and how long `host_us` took around it: None on a
     CPU, where nobody asks."""
-
-    begin_ns: int
-    end_ns: int
-    off_cpu_us: float
-    host_us: float | None
-
-
-def _step(form: Form, name: str, ranks: Ranks) -> _Step:
     before_us = host_us() if form.device != "cpu" else None
     ranks.begin()
     begin_ns, began_ns = time.time_ns(), time.thread_time_ns()
@@ -209,7 +190,7 @@ def _step(form: Form, name: str, ranks: Ranks) -> _Step:
         synchronize(form.device)
     on_cpu_ns, end_ns = time.thread_time_ns() - began_ns, time.time_ns()
     around_us = (before_us + host_us()) / 2 if before_us is not None else None
-    return _Step(begin_ns, end_ns, max(end_ns - begin_ns - on_cpu_ns, 0) / 1e3, around_us)
+    return begin_ns, end_ns, max(end_ns - begin_ns - on_cpu_ns, 0) / 1e3, around_us
 
 
 class Recorder:
@@ -277,22 +258,22 @@ class Recorder:
             return
         self._stop()
         if self._profiler is None and self._thread not in (None, threading.current_thread()):
-            self._miss(EndedInAnotherThread())
+            self._miss(notes.EndedInAnotherThread())
         if kind is not None:
             return
         if self._profiler is None or (self._wanted is not None and not self._recorded):
-            self._miss(LoopTooShort(self._made, self._skip))
+            self._miss(notes.LoopTooShort(self._made, self._skip))
             return
         try:
             export(self._profiler, self._raw)
             marks = HostMarks(self._begin_ns, collections=tuple(self._collections))
             self._publish(self._device, self._recorded, marks)
         except Exception as failure:  # noqa: BLE001 - whatever failed, the loop's program goes on.
-            self._warn(TraceNotWritten(str(self._raw.parent), cause(failure)))
+            self._warn(notes.TraceNotWritten(str(self._raw.parent), cause(failure)))
             return
         self.is_published = True
         if self._wanted is not None and self._recorded < self._wanted:
-            self._miss(FewerSteps(self._recorded, self._wanted, str(self._raw.parent)))
+            self._miss(notes.FewerSteps(self._recorded, self._wanted, str(self._raw.parent)))
 
     def _miss(self, noted: Noted) -> None:
         """Says why something is not recorded, once."""
@@ -302,7 +283,7 @@ class Recorder:
 
     def _start(self) -> None:
         if not claim():
-            self._miss(RecordedByAnother())
+            self._miss(notes.RecordedByAnother())
             return
         self._thread = threading.current_thread()
         try:
@@ -311,7 +292,7 @@ class Recorder:
                 # First in and last out: one that another thread starts while ours starts or stops ends the process.
                 session.enter_context(watched_starts(self._give_way))
                 if is_active():
-                    self._miss(RecordedByAnother())
+                    self._miss(notes.RecordedByAnother())
                     return
                 # The profiler's first recording in a process is slow to start.
                 with profiler_of(self._device, "rich"):
@@ -329,7 +310,7 @@ class Recorder:
                 self._session = session.pop_all()
         except Exception as error:  # noqa: BLE001 - whatever the profiler says.
             self._profiler = None
-            self._miss(ProfilerDidNotStart(cause(error)))
+            self._miss(notes.ProfilerDidNotStart(cause(error)))
 
     def _stop(self) -> None:
         """Ends the recording. Torch can do so only in the thread that began it, so another leaves it to that one, which
@@ -342,7 +323,7 @@ class Recorder:
         try:
             session.close()
         except Exception as error:  # noqa: BLE001 - such as of a kernel of theirs, which their next call raises too.
-            self._miss(ProfilerDidNotStop(cause(error)))
+            self._miss(notes.ProfilerDidNotStop(cause(error)))
 
     def _end(self, profiler: profile) -> None:
         try:
@@ -368,7 +349,7 @@ class Recorder:
             # It is ours that starts.
             return
         self._stop()
-        self._miss(EndedByAnother(self._recorded))
+        self._miss(notes.EndedByAnother(self._recorded))
 
 
 if __name__ == "__main__":

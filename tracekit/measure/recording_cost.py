@@ -13,7 +13,7 @@ from torch.profiler import record_function
 from tracekit.interpreter import collector_paused
 from tracekit.interval import Floats
 from tracekit.measure.device import synchronize
-from tracekit.measure.host_speed import host_us
+from tracekit.measure.host import host_us
 from tracekit.measure.recording import begin_session, profiler_of
 from tracekit.model.progress import Progress
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
@@ -103,17 +103,15 @@ def _loops(device: str, *, triton: bool) -> dict[str, Loop]:
         }
     if triton:
         # Needs Triton, as nothing else here does.
-        from tracekit.measure.small_kernel import launch
+        from tracekit.doctor.small_kernel import launch
 
         launch(on_gpu)
         loops["driver"] = Loop(lambda: launch(on_gpu), EVENTS)
     # The kernel is loaded, which no capture may do.
     launch_and_sync()
-    try:
-        loops |= {name: Loop(_captured(on_gpu, nodes).replay, REPLAYS) for name, nodes in (("one", 1), ("many", NODES))}
-    except (torch.OutOfMemoryError, torch.AcceleratorError):
+    with suppress(torch.OutOfMemoryError, torch.AcceleratorError):
         # No memory for a graph, or none can be captured here. A GPU that is broken says so again at the next call.
-        return loops
+        loops |= {name: Loop(_captured(on_gpu, nodes).replay, REPLAYS) for name, nodes in (("one", 1), ("many", NODES))}
     return loops
 
 

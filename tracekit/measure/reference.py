@@ -47,7 +47,8 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
     growth = high.itemsize / low.itemsize
     if settings.device != "cpu":
         torch.cuda.empty_cache()
-    need = ROOM * (sum(tensor.nbytes for tensor in _tensors(modules, low)) + calling_bytes) * growth
+    weights_bytes = sum(tensor.nbytes for tensor in tensors_of(modules) if tensor.dtype == low)
+    need = ROOM * (weights_bytes + calling_bytes) * growth
     free = free_memory_bytes(settings.device)
     if need > free:
         return ReferenceDoesNotFit(str(high).removeprefix("torch."), need, free)
@@ -87,14 +88,10 @@ class _Drawing(TorchFunctionMode):
         return returned
 
 
-def _tensors(modules: Iterable[nn.Module], low: torch.dtype) -> Iterator[torch.Tensor]:
-    """Every parameter and buffer of the dtype, once."""
-    seen: set[int] = set()
-    for module in modules:
-        for tensor in chain(module.parameters(), module.buffers()):
-            if tensor.dtype == low and id(tensor) not in seen:
-                seen.add(id(tensor))
-                yield tensor
+def tensors_of(modules: Iterable[nn.Module]) -> list[torch.Tensor]:
+    """Every parameter and buffer, once."""
+    every = (tensor for module in modules for tensor in chain(module.parameters(), module.buffers()))
+    return list({id(tensor): tensor for tensor in every}.values())
 
 
 @contextmanager
@@ -113,9 +110,10 @@ def _raised(
         return tree_map(raised, (args, kwargs), is_leaf=lambda value: type(value) not in (tuple, list, dict))
 
     with ExitStack() as stack:
-        for tensor in _tensors(modules, low):
-            stack.callback(setattr, tensor, "data", tensor.data)
-            tensor.data = tensor.data.to(high)
+        for tensor in tensors_of(modules):
+            if tensor.dtype == low:
+                stack.callback(setattr, tensor, "data", tensor.data)
+                tensor.data = tensor.data.to(high)
         for module in {id(each): each for root in modules for each in root.modules()}.values():
             stack.callback(module.register_forward_pre_hook(cast, with_kwargs=True).remove)
         stack.enter_context(_Raising(low, high, draws))

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -90,18 +91,16 @@ def _is_prepared(this: object) -> bool:
 @contextmanager
 def watched_starts(other_begins: Callable[[], None]) -> Iterator[None]:
     """While the block runs, `other_begins` is called before another profiler is prepared or started, in its thread."""
+
+    def preceded(start: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        other_begins()
+        return start(*arguments, **options)
+
     with ExitStack() as changes:
         for module, name in STARTS:
             owner = sys.modules.get(module)
             if hasattr(owner, name):
-                changes.callback(setattr, owner, name, getattr(owner, name))
-                setattr(owner, name, _preceded(getattr(owner, name), other_begins))
+                start = getattr(owner, name)
+                changes.callback(setattr, owner, name, start)
+                setattr(owner, name, partial(preceded, start))
         yield
-
-
-def _preceded(start: Callable[..., Any], other_begins: Callable[[], None]) -> Callable[..., Any]:
-    def preceded(*arguments: Any, **options: Any) -> Any:
-        other_begins()
-        return start(*arguments, **options)
-
-    return preceded

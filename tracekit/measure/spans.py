@@ -23,13 +23,11 @@ def region(name: str) -> AbstractContextManager[Any]:
     # Before whether something is recorded is asked: compiled code would guard that, and be compiled again.
     if "torch" in sys.modules and sys.modules["torch"].compiler.is_compiling():
         return _NOTHING
-    return _NOTHING if _span is None else _span(_writable(name))
-
-
-def _writable(name: object) -> str:
-    """The name as torch's profiler can write it; `tracefile.publish` turns references into characters again."""
+    if _span is None:
+        return _NOTHING
+    # As torch's profiler can write it; `tracefile.publish` turns references into characters again.
     text = str(name) if isinstance(name, str | int) else type(name).__name__
-    return _UNWRITABLE.sub(lambda found: f"&#{ord(found[0])};", text[:_LONGEST_NAME])
+    return _span(_UNWRITABLE.sub(lambda found: f"&#{ord(found[0])};", text[:_LONGEST_NAME]))
 
 
 def open_spans(span: Span | None) -> None:

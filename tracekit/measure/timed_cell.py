@@ -1,13 +1,10 @@
 """Builds a workload and times its forms, as a cell is asked to, in the process that calls it."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,20 +12,19 @@ from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.files import write_replaced
 from tracekit.measure.building import choose_request_size, quiet_libraries
 from tracekit.measure.plan import TimingPlan, stopping_rule
+from tracekit.measure.process import call_in_one_chunk
 from tracekit.measure.processes import PART
+from tracekit.measure.ranks import ALONE, Ranks
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.child import ChildForm
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
 from tracekit.report.words.progress import LOADING
 from tracekit.wire import encode
+from tracekit.workloads.own_errors import their_calls
 from tracekit.workloads.registry import check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import way_to_need_less
-from tracekit.workloads.sources import read_sources
-
-if TYPE_CHECKING:
-    from tracekit.measure.forms import Form
-    from tracekit.measure.ranks import Ranks
+from tracekit.workloads.unlisted import read_sources
 
 
 @dataclass
@@ -61,7 +57,7 @@ def keeping(place: Path) -> Keep:
 
 
 def measure_cell(
-    job: CellJob, progress: ProgressFile, grow: Keep, imported_seconds: float = 0.0, ranks: Ranks | None = None
+    job: CellJob, progress: ProgressFile, grow: Keep, imported_seconds: float = 0.0, ranks: Ranks = ALONE
 ) -> None:
     """Tells `grow` of all that is known of the cell each time that there is more, its times at the end. Raises whatever
     keeps it from being measured; `imported_seconds` is how long importing took before."""
@@ -72,15 +68,11 @@ def measure_cell(
     builder, scope = load_builder(info), check_scope(info, job.request.scope)
     from tracekit.measure import device as devices
     from tracekit.measure import failures
-    from tracekit.measure.process import call_in_one_chunk
-    from tracekit.measure.ranks import ALONE
-    from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
 
     device = devices.pick_device()
     request = replace(job.request, scope=scope)
     info = look_into(info, request)
-    ranks = ranks or ALONE
     # All ranks have the size that the first has room for.
     size, reason = ranks.decided(choose_request_size(info, request, device, devices.free_memory_bytes(device)))
     progress.phase(f"building {info.name} ({size})")
@@ -102,25 +94,24 @@ def _measure(
 ) -> None:
     """Warms up with memory watched, and times."""
     from tracekit.measure import forms, timing
-    from tracekit.measure.observers import FormObserver
+    from tracekit.measure.gpu_state import GpuWatch
 
-    makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
-    observer = FormObserver(workload, numerics=False)
-    made: tuple[Form, ...] = ()
+    gpu = GpuWatch(workload.settings.device)
+    made = []
     for name in job.forms:
-        form = makers[name](workload)
-        with observer.warming(name):
+        form = forms.MAKERS[name](workload)
+        with gpu.warming(name):
             warm = forms.warm_up(form, progress, ranks)
-        made = (*made, form)
-        warmed = ChildForm(name, warm.wall_us, warm.compilation, None, **observer.seen(name))
+        made.append(form)
+        warmed = ChildForm(name, warm.wall_us, warm.compilation, None, **gpu.seen(name))
         run = replace(run, forms=(*run.forms, warmed))
         grow(run)
     progress.phase("measuring memory")
-    observer.settle(made)
+    gpu.settle(tuple(made))
     timings = timing.Timings()
-    with observer.timing(made) as timed:
+    with gpu.timing(tuple(made)) as timed:
         timing.time_forms(timed, run.rule, job.order_seed, timings, progress, ranks=ranks)
-    found = (replace(form, times=timings.process(form.name), **observer.seen(form.name)) for form in run.forms)
+    found = (replace(form, times=timings.process(form.name), **gpu.seen(form.name)) for form in run.forms)
     grow(replace(run, forms=tuple(found)))
 
 

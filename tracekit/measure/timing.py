@@ -4,7 +4,7 @@ import itertools
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TypeVar
@@ -16,11 +16,9 @@ from msgspec import Struct, field
 from tracekit.measure.compilation import watch_compilation
 from tracekit.measure.device import synchronize
 from tracekit.measure.forms import Form
-from tracekit.measure.garbage import collecting_us, collections_noted
-from tracekit.measure.host_speed import host_us
+from tracekit.measure.host import collecting_us, collections_noted, host_us
 from tracekit.measure.ranks import ALONE, Ranks
 from tracekit.model.host_marks import Collection
-from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Progress
 from tracekit.model.quartiles import Quartiles
 from tracekit.model.run import FormName
@@ -64,26 +62,16 @@ class CallTime(Struct, frozen=True):
 class Timings(Struct):
     """The timed calls as they come in, so that an interrupt keeps those that were made.
 
-    Times are per form, in the order of measurement. `device_us` is between two device events, empty without a GPU.
-    `peak_bytes` is the most memory a timed call held. `compilations` counts what was compiled inside timed calls.
-    `controls` are the second calls of one form in a round. `calls` are all calls of a form as they were made, controls
-    and the untimed ones too: the round and the wall time of each. `seconds` is how long all of it took,
-    `compiling_seconds` how much of that were calls that compiled, `compiling_rounds` (from 0) are where. `own_us` is
-    how long this rank took for each call in `wall_us`, `own_peak_bytes` the most memory it held; both are empty where
-    it is the only one. `host_us` is how fast the host was around each call in `wall_us`, `collecting_us` how
-    much of it Python collected garbage; both are empty on a CPU.
+    `timed` has a form's call of each round, `controls` the second ones of one form in a round, with the round. `calls`
+    are all calls of a form as they were made, controls and the untimed ones too: the round and the wall time of each.
+    `compilations` counts what was compiled inside timed calls and controls. `seconds` is how long all of it took,
+    `compiling_seconds` how much of that were calls that compiled, `compiling_rounds` (from 0) are where.
     """
 
-    wall_us: dict[FormName, list[float]] = field(default_factory=dict)
-    own_us: dict[FormName, list[float]] = field(default_factory=dict)
-    host_us: dict[FormName, list[float]] = field(default_factory=dict)
-    collecting_us: dict[FormName, list[float]] = field(default_factory=dict)
-    device_us: dict[FormName, list[float]] = field(default_factory=dict)
-    peak_bytes: dict[FormName, int] = field(default_factory=dict)
-    own_peak_bytes: dict[FormName, int] = field(default_factory=dict)
-    compilations: dict[FormName, int] = field(default_factory=dict)
-    controls: dict[FormName, list[ControlCall]] = field(default_factory=dict)
+    timed: dict[FormName, list[CallTime]] = field(default_factory=dict)
+    controls: dict[FormName, list[tuple[int, CallTime]]] = field(default_factory=dict)
     calls: dict[FormName, list[tuple[int, float]]] = field(default_factory=dict)
+    compilations: dict[FormName, int] = field(default_factory=dict)
     order: list[FormName] = field(default_factory=list)
     stopped: StopReason = "interrupted"
     seconds: float = 0.0
@@ -92,29 +80,40 @@ class Timings(Struct):
 
     def add(self, name: FormName, call: CallTime, control_of: int | None = None) -> None:
         """Keeps one call; `control_of` is the round of which it is the control."""
-        self.compilations[name] = self.compilations.get(name, 0) + call.compilations
-        round_ = len(self.wall_us.get(name, ())) if control_of is None else control_of
+        round_ = len(self.timed.get(name, ())) if control_of is None else control_of
         self.calls.setdefault(name, []).append((round_, call.wall_us))
+        self.compilations[name] = self.compilations.get(name, 0) + call.compilations
         if call.compilations:
             self.compiling_seconds += call.wall_us / 1e6
             self.compiling_rounds.add(round_)
-        if call.peak_bytes is not None:
-            self.peak_bytes[name] = max(self.peak_bytes.get(name, 0), call.peak_bytes)
-        if call.own_peak_bytes is not None:
-            self.own_peak_bytes[name] = max(self.own_peak_bytes.get(name, 0), call.own_peak_bytes)
-        if control_of is not None:
-            self.controls.setdefault(name, []).append(ControlCall(control_of, call.wall_us, call.device_us))
-            return
-        self.wall_us.setdefault(name, []).append(call.wall_us)
-        self.order.append(name)
-        if call.own_us is not None:
-            self.own_us.setdefault(name, []).append(call.own_us)
-        if call.host_us is not None:
-            self.host_us.setdefault(name, []).append(call.host_us)
-        if call.collecting_us is not None:
-            self.collecting_us.setdefault(name, []).append(call.collecting_us)
-        if call.device_us is not None:
-            self.device_us.setdefault(name, []).append(call.device_us)
+        if control_of is None:
+            self.timed.setdefault(name, []).append(call)
+            self.order.append(name)
+        else:
+            self.controls.setdefault(name, []).append((control_of, call))
+
+    @property
+    def wall_us(self) -> dict[FormName, list[float]]:
+        """The wall time of each form's call of each round."""
+        return {name: [call.wall_us for call in calls] for name, calls in self.timed.items()}
+
+    def of_rounds(self, name: FormName, figure: str) -> tuple[float, ...]:
+        """That figure of the form's call of each round; empty where calls have it not."""
+        figures = (getattr(call, figure) for call in self.timed.get(name, ()))
+        return tuple(value for value in figures if value is not None)
+
+    def most(self, name: FormName, figure: str) -> int | None:
+        """The largest of all timed calls, controls too; None where calls have it not."""
+        calls = [*self.timed.get(name, ()), *(call for _round, call in self.controls.get(name, ()))]
+        return max((value for call in calls if (value := getattr(call, figure)) is not None), default=None)
+
+    def middle(self, kind: type[Middle], name: FormName, figure: str) -> Middle | None:
+        """The quartiles of that figure; None where calls have it not."""
+        values = self.of_rounds(name, figure)
+        if not values:
+            return None
+        low, middle, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
+        return kind(middle, low, high)
 
     def of(self, name: FormName, rule: StoppingRule) -> FormTiming:
         """How the form was timed, for the manifest."""
@@ -123,19 +122,11 @@ class Timings(Struct):
             self.stopped, target, budget_seconds, self.seconds, self._controls(name), unsteady=self.unsteady_rounds()
         )
 
-    def host(self, name: FormName) -> HostTimes | None:
-        """How fast the host was while the form was timed."""
-        return _middle(HostTimes, self.host_us.get(name, ()))
-
-    def collecting(self, name: FormName) -> Quartiles | None:
-        """How long Python collected garbage in the form's timed calls."""
-        return _middle(Quartiles, self.collecting_us.get(name, ()))
-
     def process(self, name: FormName) -> ProcessTimes:
         """The form's times as those of a process that repeats another's."""
         return ProcessTimes(
-            wall_us=tuple(self.wall_us.get(name, ())),
-            device_us=tuple(self.device_us[name]) if name in self.device_us else None,
+            wall_us=self.of_rounds(name, "wall_us"),
+            device_us=self.of_rounds(name, "device_us") or None,
             controls=self._controls(name),
             stopped=self.stopped,
             seconds=self.seconds,
@@ -156,21 +147,13 @@ class Timings(Struct):
         return np.asarray(walls[0] - walls[1] if len(walls) == 2 else walls[0] if walls else ())
 
     def _without_compiling(self) -> list[int]:
-        rounds = min(map(len, self.wall_us.values()), default=0)
-        return [each for each in range(rounds) if each not in self.compiling_rounds]
+        rounds = min(map(len, self.timed.values()), default=0)
+        return [number for number in range(rounds) if number not in self.compiling_rounds]
 
     def _controls(self, name: FormName) -> tuple[ControlCall, ...]:
         """The control of a round that was cut short has no partner: it is left out."""
-        whole = len(self.wall_us.get(name, ()))
-        return tuple(each for each in self.controls.get(name, ()) if each.round < whole)
-
-
-def _middle(kind: type[Middle], times_us: Sequence[float]) -> Middle | None:
-    """None of none."""
-    if not times_us:
-        return None
-    low, us, high = np.quantile(times_us, (0.25, 0.5, 0.75)).tolist()
-    return kind(us, low, high)
+        whole, controls = len(self.timed.get(name, ())), self.controls.get(name, ())
+        return tuple(ControlCall(number, call.wall_us, call.device_us) for number, call in controls if number < whole)
 
 
 class Stopping:

@@ -11,19 +11,21 @@ from msgspec.structs import replace
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.measure.building import quiet_libraries
-from tracekit.measure.observers import with_form, with_notes
 from tracekit.measure.plan import TimingPlan, stopping_rule
+from tracekit.measure.process import call_in_one_chunk
 from tracekit.measure.processes import caches_in, run_module
+from tracekit.measure.run_so_far import with_form, with_notes
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.progress import Progress, Silent
 from tracekit.model.run import FormName, Run
 from tracekit.model.timing import StartKind, Startup
-from tracekit.model.workload import BuiltWorkload, Request
+from tracekit.model.workload import Request
 from tracekit.printing import echo_lines
 from tracekit.report.words.progress import STARTING, timing_process
 from tracekit.shell import variable_words
 from tracekit.statements.noted import AdviceFailed, NoAdvice
 from tracekit.wire import decode, encode
+from tracekit.workloads.own_errors import their_calls
 from tracekit.workloads.registry import find, load_builder
 from tracekit.workloads.sizes import way_to_need_less
 
@@ -129,30 +131,27 @@ def work(job: ChildJob) -> ChildResult:
     info = find(job.request.workload)
     builder = load_builder(info)
     from tracekit.measure import failures
-    from tracekit.measure.process import call_in_one_chunk
-    from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
+
+    def measured() -> tuple[ChildForm, ...]:
+        # Not before: loading is what a run without tracekit does too.
+        from tracekit.measure import forms, timing
+
+        made = tuple(forms.MAKERS[name](workload) for name in job.forms)
+        warm = {form.name: forms.warm_up(form, Silent()) for form in made}
+        timings = timing.Timings()
+        if job.rule:
+            timing.time_forms(made, job.rule, job.order_seed, timings, Silent())
+        return tuple(
+            ChildForm(name, warm[name].wall_us, warm[name].compilation, timings.process(name) if job.rule else None)
+            for name in job.forms
+        )
 
     with failures.out_of_memory_explained(job.size, way_to_need_less(info, job.size)):
         workload = build_scoped(builder, info, job.request, job.size, job.device, Silent())
         load_seconds = time.monotonic() - began
         with their_calls(workload.settings, failures.is_out_of_memory):
-            return ChildResult(load_seconds, call_in_one_chunk(lambda: _measure(workload, job)))
-
-
-def _measure(workload: BuiltWorkload, job: ChildJob) -> tuple[ChildForm, ...]:
-    from tracekit.measure import forms, timing
-
-    makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
-    made = tuple(makers[name](workload) for name in job.forms)
-    warm = {form.name: forms.warm_up(form, Silent()) for form in made}
-    timings = timing.Timings()
-    if job.rule:
-        timing.time_forms(made, job.rule, job.order_seed, timings, Silent())
-    return tuple(
-        ChildForm(name, warm[name].wall_us, warm[name].compilation, timings.process(name) if job.rule else None)
-        for name in job.forms
-    )
+            return ChildResult(load_seconds, call_in_one_chunk(measured))
 
 
 def main(job_path: Path, result_path: Path) -> None:

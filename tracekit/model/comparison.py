@@ -2,7 +2,7 @@
 `tracekit.comparison/1`. All figures are per step."""
 
 import math
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import Struct, field
 
@@ -486,20 +486,18 @@ class TracePlace(Struct, frozen=True):
 
 
 class FindingStatement(Statement):
-    """What was found."""
+    """What was found. The sentence is what shows it."""
 
     as_written = Written
+    says_title: ClassVar[str]
+    says_why: ClassVar[str] = ""
 
     def title(self) -> str:
-        raise NotImplementedError
-
-    def long(self) -> str:
-        """What shows it."""
-        raise NotImplementedError
+        return self.says_title.format(**vars(self))
 
     def why(self) -> str:
         """Why the advice is worth trying, in few words; empty where that is not known."""
-        return ""
+        return self.says_why
 
     def why_tried(self) -> str:
         """The same of advice that was tried."""

@@ -116,11 +116,6 @@ class EagerFallback(Struct, frozen=True):
     where: Text | None
     reason: Text
 
-    @property
-    def by_design(self) -> bool:
-        """Whether it is torch's own: hooks of sharded modules, which Dynamo never compiles."""
-        return self.kind == "skipped" and (self.where or "").startswith(SHARDING)
-
 
 #: Kinds of what Dynamo cannot compile.
 NotCompiledCode = Literal[
@@ -204,8 +199,10 @@ class Diagnostics(Struct, frozen=True):
 
     @property
     def unmeant_fallbacks(self) -> tuple[EagerFallback, ...]:
-        """Without what torch runs eager by design."""
-        return tuple(each for each in self.fallbacks if not each.by_design)
+        """Without what torch runs eager by design: hooks of sharded modules, which Dynamo never compiles."""
+        return tuple(
+            each for each in self.fallbacks if each.kind != "skipped" or not (each.where or "").startswith(SHARDING)
+        )
 
     @property
     def recompiles(self) -> tuple[FrameCompilation, ...]:

@@ -18,5 +18,5 @@ class HostMarks(Struct, frozen=True):
     begin_ns: int = 0
     steps: tuple[tuple[int, int], ...] = ()  #: When each began and ended, where the recording may not hold it.
     collections: tuple[Collection, ...] = ()
-    host_us: tuple[float, ...] = ()  #: How fast the host was in each step (`measure.host_speed`).
+    host_us: tuple[float, ...] = ()  #: How fast the host was in each step (`measure.host`).
     off_cpu_us: tuple[float, ...] = ()  #: How long the calling thread slept or waited in each step, off the CPU.

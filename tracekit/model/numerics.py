@@ -84,15 +84,13 @@ class AccuracyReason(Statement):
     """Why outputs are judged as they are, with the figures that rests on."""
 
     as_written = Written
+    #: The figures alone, `error 0.035 vs float32, eager 0.01, tolerance 0.034`; empty without any.
+    says_short = ""
 
     @property
     def no_reference(self) -> Noted | None:
         """Why nothing of a higher precision is held against the outputs."""
         return None
-
-    def short(self) -> str:
-        """The figures alone, `error 0.035 vs float32, eager 0.01, tolerance 0.034`; empty without any."""
-        return ""
 
 
 class Accuracy(Struct, frozen=True):

@@ -21,10 +21,9 @@ from tracekit.model.bounded import (
 )
 from tracekit.model.compilation import Diagnostics, NotCompiled
 from tracekit.model.gpu import FormMemory, GpuState
-from tracekit.model.host_speed import HostTimes
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
-from tracekit.model.quartiles import Quartiles
+from tracekit.model.quartiles import HostTimes, Quartiles
 from tracekit.model.recording_cost import RecordingCost
 from tracekit.model.timing import FormTiming, Startup, refuse_no_times
 

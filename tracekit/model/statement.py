@@ -19,11 +19,14 @@ Severity = Literal["info", "warning", "error"]
 class Statement:
     """Facts, in annotated attributes with units in their names, and what is said of them.
 
-    A class without a `code` is a kind; codes are unique within one.
+    A class without a `code` is a kind; codes are unique within one. Sentences that take facts as they are stand in
+    `says` and `says_short`, with the facts' names in braces; others are made by `long()` and `short()`.
     """
 
     code: ClassVar[str]
     usual_severity: ClassVar[Severity] = "warning"
+    says: ClassVar[str]
+    says_short: ClassVar[str | None] = None  #: None where the sentence is said there too.
     classes: ClassVar[dict[str, type[Statement]]]  #: Of a kind: its classes by code.
     as_written: ClassVar[type[Struct]]  #: Of a kind: what JSON holds.
     beside: ClassVar[tuple[str, ...]] = ()  #: Of a kind: attributes that are no facts, written beside them.
@@ -75,11 +78,11 @@ class Statement:
 
     def long(self) -> str:
         """The sentence."""
-        raise NotImplementedError
+        return self.says.format(**vars(self))
 
     def short(self) -> str:
         """What is said where a line of the terminal is all there is."""
-        return self.long()
+        return self.long() if self.says_short is None else self.says_short.format(**vars(self))
 
 
 class Written(Struct, frozen=True):

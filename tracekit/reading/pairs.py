@@ -33,9 +33,8 @@ from tracekit.reading.sides import (
 from tracekit.shell import quoted
 from tracekit.statements.notes.timing import Interrupted
 from tracekit.tracefile.places import is_url
-from tracekit.tracefile.rank_files import refuse_ranks
 from tracekit.tracefile.read import check_is_trace
-from tracekit.tracefile.source import raise_if_absent
+from tracekit.tracefile.source import raise_if_absent, refuse_ranks
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
@@ -103,17 +102,14 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
         one, other = name_side(a, forms[0] or "eager"), name_side(b, forms[1] or "compiled")
         return Pair(one, other, one.run)
     one, other = (name_side(place, form) for place, form in zip((a, b), forms, strict=True))
-    labels = [_label(side) for side in (one, other)]
+    labels: list[str] = []
+    for side in (one, other):
+        folder = Path(side.place).resolve().name
+        of_run = folder if folder.endswith(f"-{side.form}") else f"{folder} {side.form}"
+        labels.append(of_run if side.run else side.label)
     if labels[0] == labels[1]:
         labels = [f"{Path(place).resolve().parent.name}-{label}" for place, label in zip((a, b), labels, strict=True)]
     return Pair(replace(one, label=labels[0]), replace(other, label=labels[1]), None)
-
-
-def _label(side: Named) -> str:
-    if side.run is None:
-        return side.label
-    folder = Path(side.place).resolve().name
-    return folder if folder.endswith(f"-{side.form}") else f"{folder} {side.form}"
 
 
 def load_sides(

@@ -17,8 +17,7 @@ from tracekit.names import encodable
 from tracekit.reading.model_code import read_model_code
 from tracekit.reading.traces import Reading
 from tracekit.shell import quoted
-from tracekit.tracefile.rank_files import holds_traces, trace_of_rank
-from tracekit.tracefile.source import raise_if_absent
+from tracekit.tracefile.source import raise_if_absent, trace_of_rank, traces_in
 from tracekit.wings import load, over_ranks, wings
 
 if TYPE_CHECKING:
@@ -41,11 +40,7 @@ WHOLE_READING = Reading()
 
 
 def load_side(
-    place: Path | str,
-    *,
-    form: FormName | None = None,
-    reading: Reading = WHOLE_READING,
-    rank: RankOfRun | None = None,
+    place: Path | str, *, form: FormName | None = None, reading: Reading = WHOLE_READING, rank: RankOfRun | None = None
 ) -> Side:
     """The side that `place` names: a trace file or its URL, `-`, or one form of a run folder (see `choose_form`), of
     several ranks that one's, else the first's.
@@ -62,15 +57,22 @@ def load_side(
         trace = reading.read(place)
         analysis, sequence, timeline = reading.look(trace)
         side = Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence, timeline=timeline)
-        return _with_recorded_idle_estimate(side, trace, reading)
+        # What Python stacks add nobody knows.
+        if side.reads_calls and not side.has_stacks:
+            estimate = estimate_recorded_idle(trace, side.idle_by_cause(), reading.window, reading.steps)
+            side = replace(side, recorded_idle_estimate=estimate)
+        return side
     run = store.load(path)
     ranks = run.ranks
     if rank is not None and rank.folder is not None:
         path = store.rank_folder(path, rank)
         run = store.load(path)
     chosen = choose_form(run, path, form)
-    read = _read_recordings(path, chosen, reading)
-    kind, (analysis, sequence, timeline), (rich, rich_timeline) = _analyze_recordings(*read, reading)
+    light_trace, rich_trace = reading.read(store.recording_path(path, chosen, "light")), None
+    if _has_recording(chosen, "rich"):
+        rich_trace = reading.read(store.recording_path(path, chosen, "rich"))
+    looked = _analyze_recordings(light_trace, rich_trace, reading)
+    kind, (analysis, sequence, timeline), (rich, rich_timeline) = looked
     provenance = store.load_provenance(path, chosen) if reading.shapes else None
     side = _with_break_costs(
         Side(
@@ -94,11 +96,10 @@ def load_side(
             rank=(rank.rank if rank else 0) if ranks else None,
         )
     )
-    return _with_idle_estimate(side, *read, run.recording_cost) if kind == "light" else side
+    return _with_idle_estimate(side, light_trace, rich_trace, run.recording_cost) if kind == "light" else side
 
 
 def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: RecordingCost | None) -> Side:
-    """With the causes of the unprofiled call's idle time, where that is known."""
     if side.unprofiled_idle_us is None:
         return side
     busy_differs_us = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
@@ -116,23 +117,15 @@ def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: Reco
     return replace(side, idle_estimate=estimate)
 
 
-def _with_recorded_idle_estimate(side: Side, trace: Trace, reading: Reading) -> Side:
-    """With what its causes of idle time may be without what recording adds. What Python stacks add nobody knows."""
-    if not side.reads_calls or side.has_stacks:
-        return side
-    estimate = estimate_recorded_idle(trace, side.idle_by_cause(), reading.window, reading.steps)
-    return replace(side, recorded_idle_estimate=estimate)
-
-
 def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
     """What came of compiling, in a run that has both forms, with its verified advice."""
     from tracekit.comparison.comparing import compare
     from tracekit.comparison.judging.alternatives import with_verified
 
-    reading, forms = Reading(shapes=True, cached=cached), BOTH
+    reading = Reading(shapes=True, cached=cached)
     job = compare_job((folder, run, "eager"), (folder, run, "compiled"), reading) if run.ranks else None
     rank = slowest_rank(run, job)
-    eager, compiled = (load_side(folder, form=name, reading=reading, rank=rank) for name in forms)
+    eager, compiled = (load_side(folder, form=name, reading=reading, rank=rank) for name in BOTH)
     return with_verified(compare(eager, compiled, run.order, job), run.verified)
 
 
@@ -175,7 +168,6 @@ def _placed(timeline: StepTimeline, own: Sequence, others: Sequence) -> StepTime
 
 
 def _lent(sequence: Sequence, lender: Sequence, source: OperatorSource) -> Sequence:
-    """With the lender's operators, if the sequence lacks its own."""
     from tracekit.comparison.matching.cells import lacks_operators, lend_operators
 
     return lend_operators(sequence, lender, source) if lacks_operators(sequence) else sequence
@@ -188,7 +180,7 @@ def is_run_folder(place: Path | str) -> bool:
         return False
     if store.is_run(path) or store.is_cut_off(path) or store.was_interrupted(path):
         return True
-    return path.is_dir() and not holds_traces(path)
+    return path.is_dir() and not traces_in(path)
 
 
 def of_rank(places: PySequence[str], rank: int | None) -> tuple[str, ...]:
@@ -249,12 +241,6 @@ def _has_recording(form: FormResult, kind: RecordingKind) -> bool:
     return any(recording.kind == kind for recording in form.recordings)
 
 
-def _read_recordings(folder: Path, form: FormResult, reading: Reading) -> tuple[Trace, Trace | None]:
-    """The light recording, and the rich one where there is one."""
-    light = reading.read(store.recording_path(folder, form, "light"))
-    return light, reading.read(store.recording_path(folder, form, "rich")) if _has_recording(form, "rich") else None
-
-
 def _analyze_recordings(
     light: Trace, rich: Trace | None, reading: Reading
 ) -> tuple[RecordingKind, Looked, tuple[Analysis | None, StepTimeline | None]]:
@@ -290,7 +276,6 @@ def file_label(path: Path) -> str:
 def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
     """Ends a command with an error, after its output, when a trace could be read in part only: nothing is lost, and no
     script takes the figures for whole ones."""
-
     for side in sides:
         damage = next((finding for finding in side.health if finding.severity == "error"), None)
         if damage is not None:

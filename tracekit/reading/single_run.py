@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from tracekit.comparison.findings.compilation import find_remedies
 from tracekit.comparison.looking import look_at
-from tracekit.comparison.remedies import find_remedies
 from tracekit.model.single_run import NothingCompiled
 from tracekit.reading.model_code import read_lines
 from tracekit.reading.sides import load_side

@@ -86,12 +86,10 @@ class Reading(Struct, frozen=True):
         analysis = self.analyze(trace)
         if not self.shapes or not 0 < trace.activities.height <= MOST_ACTIVITIES:
             return analysis, None, None
+        from tracekit.analysis.sequence import list_and_draw, list_work
+
         if not self.drawn:
-            from tracekit.analysis.sequence import list_work
-
             return analysis, list_work(trace, self.window, self.steps), None
-        from tracekit.analysis.step_timeline import list_and_draw
-
         return analysis, *list_and_draw(trace, self.window, self.steps)
 
 

@@ -1,11 +1,10 @@
 """What charts show, those of the page and those of `figures()` alone. Every value is in a table too."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_lowercase
 from types import MappingProxyType
-
-from msgspec import Struct
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.groups import ModuleTime
@@ -26,21 +25,20 @@ from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.headline import LETTERS, Names, part_label, waterfall_changes
 from tracekit.report.sections.idle import causes_present, ranged_idle_causes
 from tracekit.report.sections.kernels import times_by_family
-from tracekit.report.sides import Sides, both_sides, side_name
-from tracekit.report.words.common import cause_words, scope_of, shared_scope
+from tracekit.report.words.common import Sides, both_sides, cause_words, scope_of, shared_scope, side_name
 
 #: What is said of a chart to whoever does not see it.
 BELOW = "the table below holds the same values"
 #: Sides that the style sheet has a hue for (`side-a` to `side-i`). The others have the same ones again, hatched.
 HUES = "abcdefghi"
 
-#: What a call consists of, and the colours of the bar and of the figure in it.
-SEGMENTS = (
-    ("matrix_us", CALL_PARTS["library"], "hue-blue", "paper"),
-    ("other_us", CALL_PARTS["other"], "hue-olive", "paper"),
-    ("communication_us", CALL_PARTS["communication"], "hue-deep", "paper"),
-    ("idle_us", CALL_PARTS["idle"], "rule", "ink"),
-)
+#: Colours of the bar of what a call consists of, and of the figure in it.
+SEGMENTS = {
+    "library": ("hue-blue", "paper"),
+    "other": ("hue-olive", "paper"),
+    "communication": ("hue-deep", "paper"),
+    "idle": ("rule", "ink"),
+}
 
 #: Levels of modules that are drawn, and the share of the whole that each is wide at least.
 MOST_LEVELS, LEAST_WIDTH = 7, 0.002
@@ -60,19 +58,15 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
     # Where each bar ends; the last one begins at zero again.
     ends = list(itertools.accumulate((us for _, us in changes), initial=0.0))
     unit, scale, _ = scale_of(max(-min(ends), max(ends)))
-    rows = [
-        _fall(label, start / scale, end / scale, us, "kind-communication" if label in unjudged else None)
-        for (label, us), start, end in zip(changes, ends, ends[1:], strict=False)
-    ]
-    rows.append(_fall(f"all changes: {b} {MINUS} {a}", 0.0, ends[-1] / scale, ends[-1], "total"))
+    falls = [(label, start, end, us) for (label, us), start, end in zip(changes, ends, ends[1:], strict=False)]
+    rows: list[ChartRow] = []
+    for label, start, end, us in (*falls, (f"all changes: {b} {MINUS} {a}", 0.0, ends[-1], ends[-1])):
+        sums, text = len(rows) == len(falls), duration_change(us)
+        colour = "total" if sums else "kind-communication" if label in unjudged else "loss" if us > 0 else "gain"
+        bar = DrawnBar(start / scale, end / scale, colour, f"{label}: {text}", text)
+        rows.append(ChartRow(label, (bar,), sums))
     title = f"What changed from {a} to {b}, {shared_scope(comparison, names)}"
     return Chart(id_, title, f"{title}; {BELOW}.", unit, tuple(rows))
-
-
-def _fall(label: str, start: float, end: float, us: float, colour: str | None) -> ChartRow:
-    text = duration_change(us)
-    bar = DrawnBar(start, end, colour or ("loss" if us > 0 else "gain"), f"{label}: {text}", text)
-    return ChartRow(label, (bar,), sums=colour == "total")
 
 
 def call_chart(comparison: Comparison) -> Chart | None:
@@ -81,54 +75,21 @@ def call_chart(comparison: Comparison) -> Chart | None:
     if (found := call_times((comparison,), sides)) is None:
         return None
     basis, calls = found
-    # Communication has no segment where there is none.
-    communicates = any(call.communication_us for call in calls)
-    segments = [each for each in SEGMENTS if each[0] != "communication_us" or communicates]
     unit, scale, decimals = scale_of(max(each.whole_us for each in calls))
     rows, told = [], []
     for side, call in zip(sides, calls, strict=True):
         start, bars = 0.0, []
-        for field, kind, colour, ink in segments:
-            length = getattr(call, field) / scale
-            text = f"{length:,.{decimals}f}"
-            bars.append(
-                DrawnBar(start, start + length, colour, f"{side.label}, {kind}: {text} {unit}", text, kind, ink)
-            )
-            start += length
+        for kind, us in call.parts_us.items():
+            text, name, (colour, ink) = f"{us / scale:,.{decimals}f}", CALL_PARTS[kind], SEGMENTS[kind]
+            words = f"{side.label}, {name}: {text} {unit}"
+            bars.append(DrawnBar(start, start + us / scale, colour, words, text, name, ink))
+            start += us / scale
         rows.append(ChartRow(f"{side.label} {call.whole_us / scale:,.{decimals}f} {unit}", tuple(bars)))
         # The figures, for who does not see them.
-        parts = ", ".join(f"{kind} {duration(getattr(call, field))}" for field, kind, *_ in segments)
+        parts = ", ".join(f"{CALL_PARTS[kind]} {duration(us)}" for kind, us in call.parts_us.items())
         told.append(f"{side.label} {duration(call.whole_us)}: {parts}")
     title = f"One call, {unit} ({'unprofiled' if basis == 'unprofiled' else 'with profiler'})"
     return Chart("call", title, f"{title}; {'; '.join(told)}.", unit, tuple(rows), inside=True)
-
-
-class _Cell(Struct, frozen=True):
-    """A module's place in the icicle."""
-
-    module: ModuleTime
-    name: str
-    level: int
-    start_us: float
-
-    def drawn(self, scale: float) -> DrawnBar:
-        module, change = self.module, self.module.delta_us / self.module.a_us
-        kind, colour = f"within {percent(NO_CHANGE, 0)}", "total"
-        if abs(change) >= NO_CHANGE:
-            kind, colour = ("more", "loss") if change > 0 else ("less GPU time", "gain")
-        strength = FAINTEST + (STRONGEST - FAINTEST) * min(abs(change) / FULL_CHANGE, 1.0)
-        times = f"{duration(module.a_us)} → {duration(module.b_us)}"
-        kernels = f"{count(module.a_kernels)} → {count(module.b_kernels)} kernels"
-        told = f"{times}, {change_with_share(module.delta_us, module.a_us)}, {kernels}"
-        return DrawnBar(
-            self.start_us / scale,
-            (self.start_us + module.a_us) / scale,
-            colour,
-            f"{module.path or self.name}: {told}",
-            f"{self.name} {f'{change * 100:+.0f} %'.replace('-', MINUS)}",
-            kind,
-            strength=round(strength, 3),
-        )
 
 
 def module_chart(comparison: Comparison) -> Chart | None:
@@ -136,28 +97,35 @@ def module_chart(comparison: Comparison) -> Chart | None:
     root = comparison.modules
     if root is None or root.a_us <= 0:
         return None
-    a, b = comparison.a.label, comparison.b.label
-    apart = any(group.kind == "communication" for group in comparison.groups)
-    cells = list(
-        _cells(root, "GPU kernels but communication" if apart else "all GPU kernels", 0, 0.0, LEAST_WIDTH * root.a_us)
-    )
     unit, scale, _ = scale_of(root.a_us)
-    levels: dict[int, list[DrawnBar]] = {}
-    for cell in cells:
-        levels.setdefault(cell.level, []).append(cell.drawn(scale))
-    title = f"GPU time by module: as wide as in {a}, coloured by the change to {b}"
-    rows = tuple(ChartRow("", tuple(bars)) for _, bars in sorted(levels.items()))
+    levels: list[list[DrawnBar]] = [[] for _ in range(MOST_LEVELS)]
+
+    def draw(module: ModuleTime, name: str, level: int, start_us: float) -> None:
+        """The module, and below it those that it holds, the longest first."""
+        levels[level].append(_module_bar(module, name, start_us / scale, (start_us + module.a_us) / scale))
+        for child in sorted(module.children, key=lambda each: -each.a_us) if level + 1 < MOST_LEVELS else ():
+            if child.a_us >= LEAST_WIDTH * root.a_us:
+                draw(child, child.path.removeprefix(f"{module.path}."), level + 1, start_us)
+            start_us += child.a_us
+
+    apart = any(group.kind == "communication" for group in comparison.groups)
+    draw(root, "GPU kernels but communication" if apart else "all GPU kernels", 0, 0.0)
+    title = f"GPU time by module: as wide as in {comparison.a.label}, coloured by the change to {comparison.b.label}"
+    rows = tuple(ChartRow("", tuple(bars)) for bars in levels if bars)
     return Chart("modules", title, f"{title}; the tree above holds the same values.", unit, rows, inside=True)
 
 
-def _cells(module: ModuleTime, name: str, level: int, start_us: float, least_us: float) -> Iterator[_Cell]:
-    """The module, and below it those that it holds, the longest first."""
-    yield _Cell(module, name, level, start_us)
-    for child in sorted(module.children, key=lambda each: -each.a_us) if level + 1 < MOST_LEVELS else ():
-        if child.a_us >= least_us:
-            shown = child.path.removeprefix(f"{module.path}.")
-            yield from _cells(child, shown, level + 1, start_us, least_us)
-        start_us += child.a_us
+def _module_bar(module: ModuleTime, name: str, start: float, end: float) -> DrawnBar:
+    change = module.delta_us / module.a_us
+    kind, colour = f"within {percent(NO_CHANGE, 0)}", "total"
+    if abs(change) >= NO_CHANGE:
+        kind, colour = ("more", "loss") if change > 0 else ("less GPU time", "gain")
+    strength = FAINTEST + (STRONGEST - FAINTEST) * min(abs(change) / FULL_CHANGE, 1.0)
+    times = f"{duration(module.a_us)} → {duration(module.b_us)}"
+    kernels = f"{count(module.a_kernels)} → {count(module.b_kernels)} kernels"
+    told = f"{module.path or name}: {times}, {change_with_share(module.delta_us, module.a_us)}, {kernels}"
+    shown = f"{name} {f'{change * 100:+.0f} %'.replace('-', MINUS)}"
+    return DrawnBar(start, end, colour, told, shown, kind, strength=round(strength, 3))
 
 
 def comparison_charts(comparison: Comparison) -> Iterator[Chart | None]:
@@ -220,6 +188,11 @@ def phase_chart(sides: Sides) -> Chart | None:
     return _grouped("compile-phases", "Time of compiling by phase in seconds", values, those, "s") if values else None
 
 
+def _within(figure: float, reach: tuple[float, float], more: int = 0) -> str:
+    """With the digits that its range supports, and so many more, three at most."""
+    return f"{figure:,.{min(decimals_within((reach[1] - reach[0]) / 2, 3) + more, 3)}f}"
+
+
 def _grouped(
     id_: str,
     title: str,
@@ -232,14 +205,18 @@ def _grouped(
     # Which of several sides a lone one is. No two of 18 look alike.
     looks = [ascii_lowercase.index((letter or "b").lower()) for letter, _ in sides]
     names = [side_name(letter, side) if letter else "" for letter, side in sides]
+    spread = {label: reaches.get(label, [None] * len(sides)) for label in values}
+    ranged = [(us, reach) for label in values for us, reach in zip(values[label], spread[label], strict=True) if reach]
+    alike = Counter(_within(figure, reach) for figure, reach in dict(ranged).items())
     rows = []
     for label, figures in values.items():
         bars = []
-        for figure, look, name, reach in zip(
-            figures, looks, names, reaches.get(label, [None] * len(sides)), strict=True
-        ):
-            decimals = decimals_within((reach[1] - reach[0]) / 2, 3) if reach else 3
-            text = count(figure) if unit == "kernels" else f"{figure:,.{decimals}f}"
+        for figure, look, name, reach in zip(figures, looks, names, spread[label], strict=True):
+            text = count(figure) if unit == "kernels" else f"{figure:,.3f}"
+            if reach:
+                text = _within(figure, reach)
+                # Bars of two lengths go by two figures.
+                text = _within(figure, reach, more=1) if alike[text] > 1 else text
             words = f"{', '.join(filter(None, (label, name)))}: {text} {unit}"
             hue = f"side-{HUES[look % len(HUES)]}"
             bars.append(DrawnBar(0.0, figure, hue, words, text, name, hatched=look >= len(HUES), reach=reach))

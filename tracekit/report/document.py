@@ -338,14 +338,13 @@ class Part(Struct, frozen=True):
 
 
 class Section(Struct, frozen=True):
-    """`id` is its address within the page, `short` what the list of contents calls it. A `folded` one is opened by who
-    wants it; `hint` says in a line what is in it."""
+    """`id` is its address within the page, `short` what the list of contents calls it. One with a `hint`, which says in
+    a line what is in it, is opened by who wants it."""
 
     id: str
     title: str
     parts: tuple[Part, ...]
     short: str = ""
-    folded: bool = False
     hint: str = ""
 
 
@@ -358,20 +357,23 @@ class GateText(Struct, frozen=True):
 
 
 class AccountRow(Struct, frozen=True):
-    """A part of a call: `level` 0 is GPU kernels or idle time, 1 a part of these, 2 a part of the row above. `us` are
-    the sides' times, None where only the change is known; `delta_us` is None of one side alone. `what` says what became
-    of it. Of an `unjudged` one the change is neither gain nor loss. `half_us` is by how much each of `us` and the
-    change may be off, which their digits show; empty where that is not known. `within_us` is shown after the change's
-    ±; None likewise."""
+    """A part of a call: `us` are the sides' times, `what` says what became of it, `level` 0 is GPU kernels or idle
+    time, 1 a part of these, 2 a part of the row above. Of an `unjudged` one the change is neither gain nor loss.
+    `half_us` is by how much each of `us` and the change may be off, which their digits show; empty where that is not
+    known. `within_us` is shown after the change's ±; None likewise."""
 
     name: str
-    level: int
-    us: tuple[float | None, ...]
-    delta_us: float | None = None
+    us: tuple[float, ...]
     what: str = ""
+    level: int = 1
     unjudged: bool = False
     half_us: tuple[float, ...] = ()
     within_us: float | None = None
+
+    @property
+    def delta_us(self) -> float:
+        """The change of two sides; of any other number none is told."""
+        return self.us[1] - self.us[0] if len(self.us) == 2 else 0.0
 
 
 class Account(Struct, frozen=True):
@@ -462,27 +464,19 @@ class Report(Struct, frozen=True):
     dense: bool = False
 
     def drawn(self) -> Iterator[Block]:
-        """Every block of the page, those within others too."""
-        return _flat(part.block for section in self.sections for part in section.parts)
+        """Every block of the page, without those within others."""
+        return (part.block for section in self.sections for part in section.parts if part.block is not None)
 
 
-def _flat(blocks: Iterable[Block | None]) -> Iterator[Block]:
-    for block in blocks:
-        if block is not None:
-            yield block
-        if isinstance(block, Fold | Beside):
-            yield from _flat(block.blocks)
-
-
-def standing_section(id_: str, title: str, *parts: Part | Block | None, short: str = "") -> Section:
+def standing_section(id_: str, title: str, *parts: Part | Block | None, short: str = "", hint: str = "") -> Section:
     """The section of the parts that there are."""
     made = (each if isinstance(each, Part) else Part(each) for each in parts)
-    return Section(id_, title, tuple(each for each in made if each.block), short)
+    return Section(id_, title, tuple(each for each in made if each.block), short, hint)
 
 
-def section(id_: str, title: str, *parts: Part | Block | None, short: str = "") -> Section | None:
+def section(id_: str, title: str, *parts: Part | Block | None, short: str = "", hint: str = "") -> Section | None:
     """The same; None where it has nothing but words."""
-    made = standing_section(id_, title, *parts, short=short)
+    made = standing_section(id_, title, *parts, short=short, hint=hint)
     return None if all(isinstance(each.block, str) for each in made.parts) else made
 
 

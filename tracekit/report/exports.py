@@ -1,6 +1,6 @@
 """A run as the JSON of benchmark actions, and kernel groups as rows of a table."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from math import fsum
 from statistics import quantiles
 from typing import Any
@@ -15,7 +15,6 @@ from tracekit.report.words.groups import label_words
 from tracekit.shell import variable_words
 
 MIB = 2**20
-
 #: Between several names in one cell.
 BETWEEN = "; "
 #: What is told of each kernel group, and what kind of figure that is.
@@ -51,7 +50,17 @@ def benchmark_json(sides: Iterable[Side]) -> str:
     entries = []
     for side in sides:
         work, extra, form = _work(side), _setting(side), side.form
-        for name, unit, value in _figures(side):
+        kernels, launches = side.analysis.kernels, side.analysis.launches
+        peak = form.peak_memory_bytes if form else None
+        times = {"call": side.wall_us, "GPU busy": side.busy_us, "GPU idle": side.unprofiled_idle_us}
+        figures = [
+            *((name, "ms", us / 1000 if us is not None else None) for name, us in times.items()),
+            ("kernels", "kernels", kernels.count / side.steps if kernels else None),
+            ("launches", "launches", launches.count / side.steps if launches else None),
+            ("peak memory", "MiB", peak / MIB if peak is not None else None),
+            ("compiling", "s", form.compilation.seconds if form and form.compilation else None),
+        ]
+        for name, unit, value in figures:
             if value is None:
                 continue
             entry = {"name": f"{work}: {name}", "unit": unit, "value": round(value, 6), "extra": extra}
@@ -85,16 +94,6 @@ def _work(side: Side) -> str:
         steered = [settings.mode, f"scope {settings.scope}", *dynamic, *compiling_words(settings), *steered]
     way = f" ({', '.join(steered)})" if steered else ""
     return ", ".join([*model, *work, f"{side.label}{way}"])
-
-
-def _figures(side: Side) -> Iterator[tuple[str, str, float | None]]:
-    kernels, launches, form = side.analysis.kernels, side.analysis.launches, side.form
-    for name, us in (("call", side.wall_us), ("GPU busy", side.busy_us), ("GPU idle", side.unprofiled_idle_us)):
-        yield name, "ms", us / 1000 if us is not None else None
-    yield "kernels", "kernels", kernels.count / side.steps if kernels else None
-    yield "launches", "launches", launches.count / side.steps if launches else None
-    yield "peak memory", "MiB", form.peak_memory_bytes / MIB if form and form.peak_memory_bytes is not None else None
-    yield "compiling", "s", form.compilation.seconds if form and form.compilation else None
 
 
 def _setting(side: Side) -> str:

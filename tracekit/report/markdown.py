@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import duration
 from tracekit.report import document as doc
-from tracekit.report.accounts import shown_account
-from tracekit.report.advised import advised
+from tracekit.report.accounts import advised, shown_account
 from tracekit.report.sections.call import CALL_PARTS
 
 #: What GitHub takes in one comment.
@@ -24,22 +23,17 @@ MARK = 100
 NAMED = 12
 LONGEST_TITLE = 80
 THE_REST = "The rest is left out for its length; the HTML page has all of it."
-
 #: A table has as many rows as find room in a part of it, and in less with what they open to. Levels of a tree's rows.
 LONGEST_TABLE, LONGEST_OPENED = LONGEST // 3, LONGEST // 8
 DEEPEST = 2
-
 #: What makes a table's names shortens them. A command is never cut: it could not be run.
 LONGEST_CODE = 4000
 #: So many findings, the gravest, find room before tables of figures.
 FIRST_FINDINGS = 8
-
 #: Characters of an account's longest bar; of a chart's, and of the label beside one, so that a line takes 80.
 BAR, CHART_BAR, LONGEST_LABEL = 16, 12, 42
-
 #: Characters of a stacked bar's longest one, and of its segments in turn.
 LONGEST_STACK, SHADES = 40, "\N{FULL BLOCK}\N{DARK SHADE}\N{MEDIUM SHADE}\N{LIGHT SHADE}\N{MIDDLE DOT}"
-
 ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
 #: What begins a list, or underlines a heading, where it begins a line.
 LEADING = re.compile(r"^(\s*\d*)([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")
@@ -113,7 +107,6 @@ def _folded(piece: Piece) -> Piece:
 
 
 def _pieces(report: doc.Report) -> Iterator[str | Piece]:
-    """What is below the overview."""
     parts = [part for section in report.sections for part in section.parts if not part.page_only]
     for part in parts:
         if part.rank == doc.FIRST:
@@ -151,7 +144,6 @@ def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
 
 
 def _account(account: doc.Account) -> str:
-    """A table with bars of block characters."""
     shown = shown_account(account)
     beside = 2 if shown.is_compared else 0
     lines = [
@@ -200,7 +192,6 @@ def _shown(block: doc.Block | None, rank: int) -> Iterator[Piece | str]:
 
 
 def _findings(findings: tuple[doc.FindingText, ...]) -> Iterator[Piece | str]:
-    """What asks for something in full, what is good to know folded."""
     yield "## Findings\n\n"
     for at, finding in enumerate(each for each in findings if each.severity != "info"):
         rank = doc.FINDINGS if at < FIRST_FINDINGS else doc.MORE_FINDINGS
@@ -277,7 +268,6 @@ def _rows_that_open(found: doc.Explorer) -> doc.Table:
 
 
 def _opened(row: doc.ExplorerRow) -> str:
-    """What is said of the row; empty where nothing is."""
     label = _code(row.label) if row.is_code else f"**{escaped(row.label)}**"
     said = escaped("; ".join(f"{term}: {text}" for term, text in row.terms))
     return f"- {label}: {said}\n" if said else ""
@@ -292,7 +282,6 @@ def _within(nodes: Iterable[doc.TreeNode], level: int) -> Iterator[tuple[doc.Tre
 
 
 def _without_colours(heat: doc.HeatMap) -> doc.Table:
-    """The cells, with what a missing colour means."""
     meanings = {tone: words for tone, words, strength in heat.keys if not strength}
 
     def told(cell: doc.HeatCell) -> str:
@@ -342,7 +331,6 @@ def _finding(finding: doc.FindingText) -> str:
 
 
 def _finding_body(finding: doc.FindingText) -> str:
-    """The evidence, what to try, and what came of it, each a paragraph of its own."""
     advice = fenced(finding.advice).rstrip() if finding.is_command else escaped(f"Try: {finding.advice}.")
     paragraphs = (escaped(finding.evidence), *([advice] if finding.advice else []), *map(escaped, finding.notes))
     return "".join(f"{each}\n\n" for each in paragraphs)

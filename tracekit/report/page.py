@@ -13,19 +13,16 @@ from markupsafe import Markup
 
 from tracekit.names import printable
 from tracekit.numbers import duration
-from tracekit.report.accounts import shown_account
-from tracekit.report.advised import advised
+from tracekit.report.accounts import advised, shown_account
 from tracekit.report.document import Name, Report, Table, Timelines
 from tracekit.report.sections.call import CALL_PARTS
 
 #: What every page runs, and what those run besides that draw something, as one script.
 SCRIPTS = ("later.js", "copy.js", "drawer.js", "tables.js", "sections.js")
 DRAWING = ("timelines.js",)
-
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
 LONGEST_FIGURE = 20
-
 #: An option of a command, with its value.
 OPTION = re.compile(r"(?<!\S)--?[a-zA-Z][\w-]*(?:[ =](?!-)(?:'[^']*'|\S+))?")
 #: A space between a figure and its unit, as in `12.3 µs`; not one between two figures, as in `1.136 to 1.155`.
@@ -63,7 +60,6 @@ def _asset(name: str) -> bytes:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """Everything is escaped, and what is not there is an error."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("tracekit.report"),
         autoescape=True,
@@ -102,7 +98,6 @@ def _whole_options(line: str) -> Markup:
 
 
 def _is_wide(table: Table) -> bool:
-    """Whether a narrow screen cannot show the table's columns side by side."""
     if len(table.columns) > MOST_COLUMNS:
         return True
     figures = [row[at] for row in table.rows for at, column in enumerate(table.columns) if column.numeric]

@@ -69,7 +69,6 @@ def figure_of(chart: Chart) -> Figure:
 
 
 def _traces(chart: Chart) -> Iterator[dict[str, Any]]:
-    """One for each kind and look of bars."""
     alike: dict[tuple[str, str, bool, str], list[tuple[float, float, DrawnBar]]] = {}
     for at, row in enumerate(chart.rows):
         # The middle and the width of each bar on the axis of rows.

@@ -35,7 +35,6 @@ class WholeCode(CodeBlock):
 
 
 def _command(line: str) -> Text:
-    """Long commands are continued with backslashes."""
     lines = command_lines(line, COMMAND_WIDTH) if COMMAND in line else [line]
     return Text("  " + "\n    ".join(lines), "cyan", no_wrap=True, overflow="ignore")
 
@@ -49,10 +48,18 @@ class WholeFigures(TableElement):
         heads = [cell.content for cell in self.header.row.cells]
         rows = [[cell.content for cell in row.cells] for row in self.body.rows]
         widths = _widths(heads, rows, options.max_width)
-        if widths:
-            yield _table(heads, rows, widths)
-        else:
+        if not widths:
             yield from (_paragraph(heads, row) for row in rows)
+            return
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for head, width, *cells in zip(heads, widths, *rows, strict=True):
+            label, is_figure = Text(textwrap.fill(head.plain, width), "bold"), head.justify == "right"
+            justify: JustifyMethod = "right" if is_figure else "left"
+            whole = is_figure and all(cell.cell_len <= width for cell in cells)
+            table.add_column(label, justify=justify, overflow="fold", no_wrap=whole)
+        for row in rows:
+            table.add_row(*row)
+        yield table
 
 
 def _widths(heads: list[Text], rows: list[list[Text]], room: int) -> list[int]:
@@ -69,20 +76,7 @@ def _widths(heads: list[Text], rows: list[list[Text]], room: int) -> list[int]:
     return next((widths for widths in (on_one_line, least) if sum(widths) <= room), [])
 
 
-def _table(heads: list[Text], rows: list[list[Text]], widths: list[int]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for head, width, *cells in zip(heads, widths, *rows, strict=True):
-        label, is_figure = Text(textwrap.fill(head.plain, width), "bold"), head.justify == "right"
-        justify: JustifyMethod = "right" if is_figure else "left"
-        whole = is_figure and all(cell.cell_len <= width for cell in cells)
-        table.add_column(label, justify=justify, overflow="fold", no_wrap=whole)
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
 def _paragraph(heads: list[Text], row: list[Text]) -> Group:
-    """The row's name, below it what the others are, each after its head, and then commands."""
     name, *cells = row
     name.justify = "left"
     commands = [_command(cell.plain) for cell in cells if COMMAND in cell.plain]

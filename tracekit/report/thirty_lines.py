@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from tracekit.names import clipped, clipped_within
 from tracekit.numbers import counted
 from tracekit.report import document as doc
-from tracekit.report.accounts import NO_DIGIT, ShownRow, shown_account
-from tracekit.report.advised import advised
+from tracekit.report.accounts import NO_DIGIT, ShownRow, advised, shown_account
 from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview, Styled, Summary, Table, columns
 from tracekit.report.terminal import as_html, command_lines, height
 from tracekit.report.words.short import SHORTER
@@ -29,7 +28,6 @@ KEPT_NAME = 36
 MOST_LINES, MOST_NARROW_LINES = 30, 38
 #: A narrow terminal shows so many of a table's columns at least.
 FEWEST_COLUMNS = 3
-
 RESULT_STYLES = {"open": "bold yellow", "faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow"}
 OUTCOME_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "bold yellow"}
 MARKS = {"more": "+"}
@@ -69,8 +67,13 @@ def verdict_lines(overview: Overview, width: int = WIDTH) -> tuple[Line, ...]:
     answer = "    ".join(filter(None, (overview.headline, overview.walls)))
     whole = "    ".join(filter(None, (answer, overview.spread)))
     lines = (whole,) if len(whole) + 2 <= width or not overview.spread else (answer, overview.spread)
+    gate = []
+    if overview.gate is not None:
+        gate = [Line(overview.gate.words, OUTCOME_STYLES[overview.gate.ends_as])]
+        gate += [Line(f"  {said}", OUTCOME_STYLES[outcome]) for outcome, said in overview.gate.conditions]
+        gate.append(BLANK)
     return (
-        *_gate(overview),
+        *gate,
         *(Line(f"  {line}", style) for line in lines),
         *([Line(f"  {overview.evidence}")] if overview.evidence else []),
     )
@@ -83,33 +86,40 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
     not shown. A gate's conditions come before any advice or note, and before the command that is on the page too. Then
     reasons of rows go, of ranks that command, and their table last.
     """
-    cuts = ((9, 9, False), (9, 9, True), (3, 2, True), (2, 2, True), (2, 1, True), (1, 1, True))
-    for notes, advice, dense in (*cuts, *([(1, 0, True), (0, 0, True)] if overview.gate else [])):
-        left = len(overview.notes[notes:]) + len(overview.advice[advice:])
-        fewer = replace(
-            overview,
-            notes=overview.notes[:notes],
-            advice=overview.advice[:advice],
-            repeat=overview.repeat if advice else "",
-            hidden=overview.hidden + left,
-        )
-        lines = every_line(fewer, places, width, dense=dense)
-        if height(lines, width) <= (MOST_LINES if width >= WIDTH else MOST_NARROW_LINES):
-            return lines
-    account = fewer.account and replace(fewer.account, rows=tuple(replace(row, what="") for row in fewer.account.rows))
-    # Reasons that stand below their rows, then ranks beside an account; the page has all of these whole.
-    bare = replace(fewer, account=account)
-    beside = overview.account is not None and overview.tables
-    for shorter in (bare, *((replace(bare, repeat=""), replace(bare, repeat="", tables=())) if beside else ())):
-        lines = every_line(shorter, places, width, dense=True)
+    for shorter, dense in _shorter(overview):
+        lines = every_line(shorter, places, width, dense=dense)
         if height(lines, width) <= (MOST_LINES if width >= WIDTH else MOST_NARROW_LINES):
             break
     return lines
 
 
+def _shorter(overview: Overview) -> Iterator[tuple[Overview, bool]]:
+    """What is left of it, and whether it is dense: first all, last the least."""
+    cuts = ((9, 9, False), (9, 9, True), (3, 2, True), (2, 2, True), (2, 1, True), (1, 1, True))
+    for notes, advice, dense in (*cuts, *([(1, 0, True), (0, 0, True)] if overview.gate else [])):
+        fewer = replace(
+            overview,
+            notes=overview.notes[:notes],
+            advice=overview.advice[:advice],
+            repeat=overview.repeat if advice else "",
+            hidden=overview.hidden + len(overview.notes[notes:]) + len(overview.advice[advice:]),
+        )
+        yield fewer, dense
+    # Reasons that stand below their rows, then ranks beside an account; the page has all of these whole.
+    account = fewer.account and replace(fewer.account, rows=tuple(replace(row, what="") for row in fewer.account.rows))
+    yield replace(fewer, account=account), True
+    if account and overview.tables:
+        yield replace(fewer, account=account, repeat=""), True
+        yield replace(fewer, account=account, repeat="", tables=()), True
+
+
 def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *, dense: bool = False) -> Summary:
     """The same, however many there are. `dense` leaves out blank lines where the text parts without them."""
     apart = () if dense else (BLANK,)
+    # Its names shorter where it would take a second line, as far as there is need.
+    subject = overview.subject
+    for name, shorter in SHORTER.items():
+        subject = subject.replace(name, shorter) if len(subject) > width else subject
     # The reason is last, and on the page.
     graph_breaks = clipped(overview.graph_breaks, width) if dense else overview.graph_breaks
     account = [_account(overview.account, width)] if overview.account else []
@@ -119,7 +129,7 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
         for each in overview.checks
     ]
     return (
-        Line(_subject(overview.subject, width), "dim"),
+        Line(subject, "dim"),
         *apart,
         *verdict_lines(overview, width),
         *map(_note, overview.notes),
@@ -137,16 +147,7 @@ def _note(told: str) -> Line:
     return Line(told, "", "  ! ", "yellow")
 
 
-def _subject(subject: str, width: int) -> str:
-    """Its names shorter where it would take a second line, as far as there is need."""
-    for name, shorter in SHORTER.items():
-        if len(subject) > width:
-            subject = subject.replace(name, shorter)
-    return subject
-
-
 def _repeat(command: str, width: int) -> Iterator[Line]:
-    """As many lines as it takes, none of which ends within an option."""
     lead = "Repeat "
     for at, line in enumerate(command_lines(command, width - len(lead)) if command else ()):
         yield Line(f"{' ' * len(lead) if at else lead}{line}", "dim", unbroken=True)
@@ -173,13 +174,6 @@ def last_lines(*pieces: str, width: int = WIDTH) -> tuple[Line, ...]:
         else:
             lines.append(piece)
     return tuple(Line(line, "dim", unbroken=True) for line in lines)
-
-
-def _gate(overview: Overview) -> Iterator[Line]:
-    if overview.gate is not None:
-        yield Line(overview.gate.words, OUTCOME_STYLES[overview.gate.ends_as])
-        yield from (Line(f"  {said}", OUTCOME_STYLES[outcome]) for outcome, said in overview.gate.conditions)
-        yield BLANK
 
 
 def _account(account: Account, width: int) -> Table:

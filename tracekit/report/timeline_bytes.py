@@ -19,10 +19,8 @@ from tracekit.report.words.common import family_kind
 #: Ticks of time are 10 ns.
 TICKS_PER_US = 100
 NO_GROUP = 65_535
-
 #: Streams with a lane of their own; the others share the last one.
 MOST_LANES = 5
-
 #: What is drawn together may have pauses of this share of its length.
 PAUSE = 0.1
 
@@ -132,7 +130,6 @@ def gaps_are_holes(timeline: StepTimeline) -> bool:
 
 
 def _by_bytes(numbers: Ints, kind: str) -> bytes:
-    """The lowest byte of each, then the next of each."""
     whole = np.clip(numbers, 0, np.iinfo(kind).max).astype(kind)
     return whole.view("u1").reshape(-1, whole.itemsize).T.tobytes()
 

@@ -12,7 +12,6 @@ from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import counted, duration, percent
 from tracekit.report.document import Timelines
 from tracekit.report.sections.groups import distinct_places, group_label
-from tracekit.report.sides import Sides, both_sides, side_name
 from tracekit.report.timeline_bytes import (
     MOST_LANES,
     NO_GROUP,
@@ -24,7 +23,7 @@ from tracekit.report.timeline_bytes import (
     with_longest_bars,
     with_short_events_together,
 )
-from tracekit.report.words.common import FAMILY_WORDS, cause_words, family_kind
+from tracekit.report.words.common import FAMILY_WORDS, Sides, both_sides, cause_words, family_kind, side_name
 
 #: Of all sides together, packed, before base64 makes it a third longer; the same of the rich recordings.
 MOST_BYTES = 750_000
@@ -32,18 +31,15 @@ MOST_RICH_BYTES = 120_000
 #: Of the names of all sides, and of those of all groups, as they stand in the page.
 MOST_NAME_BYTES = 400_000
 MOST_GROUP_BYTES = 300_000
-
 #: Fewer bars of a kind say nothing any more: a timeline that does not fit with these is as large as its names.
 FEWEST_BARS = 64
 #: A bar takes two to four, packed.
 LEAST_BYTES_A_BAR = 1.5
 #: Host events that are shorter are the first to be drawn together.
 LEAST_TOGETHER_US = 5.0
-
 #: These share their colour with others, and are told by their texture.
 RARE_FAMILIES = ("communication", "memcpy", "memset")
 RARE_CAUSES = ("compile", "memory", "gc", "profiler")
-
 COLOURED = "Kernels are coloured by family, idle gaps and the host (hatched) by cause."
 GROUPS_LIGHT_UP = "Hovering a kernel highlights its kernel group on both sides. A click pins it."
 NAMES_LIGHT_UP = "Hovering a kernel highlights all kernels of its name. A click pins it."
@@ -59,7 +55,6 @@ TOGETHER = "{events:,} host events are drawn as {bars:,} bars: short ones are me
 MEDIAN_STEP = "The step of median length is drawn."
 #: Of the recordings that a run has; of another nothing is known.
 TRACES = {"light": "kernel-only trace", "rich": "full trace"}
-
 #: Letter and side of what is drawn, with its timeline.
 Drawn = tuple[tuple[str, Side, StepTimeline], ...]
 
@@ -91,11 +86,7 @@ def timelines(comparison: Comparison) -> Timelines | None:
         for group, place in zip(groups, distinct_places(groups), strict=True)
     ]
     notes = [] if any(group.a_at or group.b_at for group in comparison.groups) else [BY_NAMES]
-    numbers, told, dark = _lit_within_room(numbers, told)
-    notes += (
-        [f"{counted(dark, 'group')} with smaller changes are not highlighted, to limit the page size."] if dark else []
-    )
-    return _drawn(_thinned(sides), numbers, told, GROUPS_LIGHT_UP, *notes, linked=True)
+    return _drawn(_thinned(sides), numbers, told, notes, linked=True)
 
 
 def timelines_by_name(sides: Sides) -> Timelines | None:
@@ -122,13 +113,11 @@ def timelines_by_name(sides: Sides) -> Timelines | None:
             of_side[at] = order.setdefault(name, len(order))
         numbers.append({at: number for at, number in of_side.items() if number < NO_GROUP})
     groups = [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP]
-    numbers, groups, dark = _lit_within_room(numbers, groups)
     missing = [side_name(letter, side) for letter, side in sides if side.timeline is None]
     too_large = [side_name(letter, side) for letter, side, _ in there[len(shown) :]]
     told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
     told += [f"Left out to limit the page size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
-    told += [f"{counted(dark, 'name')} are not highlighted, to limit the page size."] if dark else []
-    return _drawn(tuple(shown), numbers, groups, NAMES_LIGHT_UP, *told) if shown else None
+    return _drawn(tuple(shown), numbers, groups, told, linked=False) if shown else None
 
 
 def _with_timelines(sides: Sides) -> Drawn:
@@ -184,8 +173,12 @@ def _lit_within_room(numbers: list[dict[int, int]], groups: list[Any]) -> tuple[
 
 
 def _drawn(
-    light: Drawn, numbers: list[dict[int, int]], groups: list[Any], lights: str, *more: str, linked: bool = False
+    light: Drawn, numbers: list[dict[int, int]], groups: list[Any], notes: list[str], *, linked: bool
 ) -> Timelines:
+    """`linked` are sides whose kernel groups light up; of others kernels of one name do."""
+    numbers, groups, dark = _lit_within_room(numbers, groups)
+    what = f"{counted(dark, 'group')} with smaller changes" if linked else counted(dark, "name")
+    notes = [*notes, f"{what} are not highlighted, to limit the page size."] if dark else notes
     rich = _with_operators(light)
     drawn = (light, rich) if rich else (light,)
     labels = {
@@ -204,7 +197,7 @@ def _drawn(
         },
         families={kind: words for kind, words in FAMILY_WORDS.items() if kind in kinds},
         causes={kind: cause_words(kind) for kind in IDLE_CAUSES if kind in kinds},
-        intro=f"{above}{COLOURED} {lights}",
+        intro=f"{above}{COLOURED} {GROUPS_LIGHT_UP if linked else NAMES_LIGHT_UP}",
         title=f"Timelines of {' and '.join(letters)}" if len(light) > 1 else "Timeline",
         stepped=f" of {letters[-1]}" if len(light) > 1 else "",
         recordings=tuple(
@@ -214,12 +207,11 @@ def _drawn(
             )
             for sides in drawn
         ),
-        notes=more,
+        notes=tuple(notes),
     )
 
 
 def _recording(sides: Drawn, numbers: list[dict[int, int]], *, with_operators: bool) -> dict[str, Any]:
-    """What the page's script knows of one recording of each side."""
     told = []
     for letter, side, timeline in sides:
         lanes = [f"stream {stream}" if stream is not None else "GPU" for stream in timeline.streams]
@@ -261,7 +253,6 @@ def _unattributed(sides: Drawn, why: str) -> str:
 
 
 def _notes(sides: Drawn, *, with_operators: bool) -> list[str]:
-    """Which step of which recording it is, and what is not drawn."""
     spans: dict[str, list[str]] = {}
     several = False
     for letter, side, timeline in sides:

@@ -8,41 +8,37 @@ from tracekit.numbers import percent
 
 class Equal(AccuracyReason):
     code = "equal"
-
-    def long(self) -> str:
-        return "Bitwise equal to eager."
+    says = "Bitwise equal to eager."
 
 
 class NoTensors(AccuracyReason):
     code = "no_tensors"
-
-    def long(self) -> str:
-        return "The outputs hold no comparable tensors."
+    says = "The outputs hold no comparable tensors."
 
 
 class OfTensor(AccuracyReason):
-    """A reason that lies in one tensor of the output."""
+    """A reason that lies in one tensor of the output: `says`, or `told()`, goes on behind the tensor's place."""
 
     path: Text
 
     @property
-    def place(self) -> str:
-        return f"Output {self.path}" if self.path else "The output"
+    def compiled_from_itself(self) -> float | None:
+        """How far apart two calls of compiled code are."""
+        return None
 
+    def told(self) -> str:
+        return self.says.format(**vars(self))
 
-def and_no_reference(missing: Noted | None) -> str:
-    return f" No reference: {missing.long()}." if missing else ""
-
-
-def of_itself(difference: float | None) -> str:
-    return "" if difference is None else f", {difference:.2g} between two calls"
+    def long(self) -> str:
+        place = f"Output {self.path}" if self.path else "The output"
+        itself, missing = self.compiled_from_itself, self.no_reference
+        of_itself = "" if itself is None else f", {itself:.2g} between two calls"
+        return f"{place}{self.told()}{of_itself}.{f' No reference: {missing.long()}.' if missing else ''}"
 
 
 class SameWithoutFiniteNumbers(OfTensor):
     code = "same_without_finite_numbers"
-
-    def long(self) -> str:
-        return f"{self.place} is equal to eager's, without finite numbers."
+    says = " is equal to eager's, without finite numbers"
 
 
 class NotComparable(OfTensor):
@@ -50,16 +46,14 @@ class NotComparable(OfTensor):
     mismatch: Noted
     no_reference: Noted | None = None
 
-    def long(self) -> str:
-        return f"{self.place} {self.mismatch.long()}.{and_no_reference(self.no_reference)}"
+    def told(self) -> str:
+        return f" {self.mismatch.long()}"
 
 
 class NotHeldAgainstReference(OfTensor):
     code = "not_held_against_reference"
     reference: Text
-
-    def long(self) -> str:
-        return f"{self.place} could not be compared with {self.reference}."
+    says = " could not be compared with {reference}"
 
 
 class BesideReference(OfTensor):
@@ -69,59 +63,39 @@ class BesideReference(OfTensor):
     eager: Real
     reference: Text
     allowed: Real
-
-    @property
-    def errors(self) -> str:
-        return f"error {self.compiled:.2g} vs {self.reference}; eager {self.eager:.2g}"
-
-    def short(self) -> str:
-        return f"error {self.compiled:.2g} vs {self.reference}, eager {self.eager:.2g}, tolerance {self.allowed:.2g}"
+    says_short = "error {compiled:.2g} vs {reference}, eager {eager:.2g}, tolerance {allowed:.2g}"
 
 
 class Error(BesideReference):
     code = "error"
     compiled_from_itself: Real | None = None
-
-    def long(self) -> str:
-        return f"{self.place}: {self.errors}, tolerance {self.allowed:.2g}{of_itself(self.compiled_from_itself)}."
-
-    def short(self) -> str:
-        return f"relative {super().short()}"
+    says = ": error {compiled:.2g} vs {reference}; eager {eager:.2g}, tolerance {allowed:.2g}"
+    says_short = f"relative {BesideReference.says_short}"
 
 
 class LargestError(BesideReference):
     code = "largest_error"
     compiled_from_itself: Real | None = None
-
-    def long(self) -> str:
-        own = of_itself(self.compiled_from_itself)
-        return f"{self.place}: largest {self.errors}, tolerance {self.allowed:.2g}{own}."
+    says = ": largest error {compiled:.2g} vs {reference}; eager {eager:.2g}, tolerance {allowed:.2g}"
 
 
 class RoundingAmplified(BesideReference):
     code = "rounding_amplified"
-
-    def long(self) -> str:
-        return f"{self.place}: {self.errors}: the model amplifies rounding."
+    says = ": error {compiled:.2g} vs {reference}; eager {eager:.2g}: the model amplifies rounding"
 
 
 class NoNumbers(OfTensor):
     code = "no_numbers"
     reference: Text
     no_reference: Noted | None = None
-
-    def long(self) -> str:
-        return f"{self.place} holds no numbers.{and_no_reference(self.no_reference)}"
+    says = " holds no numbers"
 
 
 class NoFiniteNumbers(OfTensor):
     code = "no_finite_numbers"
     reference: Text
     no_reference: Noted | None = None
-
-    def long(self) -> str:
-        told = f"{self.place} has no finite numbers to compare with {self.reference}."
-        return f"{told}{and_no_reference(self.no_reference)}"
+    says = " has no finite numbers to compare with {reference}"
 
 
 class Zeros(OfTensor):
@@ -130,13 +104,8 @@ class Zeros(OfTensor):
     compiled: Real
     eager: Real
     no_reference: Noted | None = None
-
-    def long(self) -> str:
-        told = f"{self.place} is 0 in {self.reference}; error {self.compiled:.2g}, eager {self.eager:.2g}."
-        return f"{told}{and_no_reference(self.no_reference)}"
-
-    def short(self) -> str:
-        return f"error {self.compiled:.2g} vs {self.reference}, eager {self.eager:.2g}"
+    says = " is 0 in {reference}; error {compiled:.2g}, eager {eager:.2g}"
+    says_short = "error {compiled:.2g} vs {reference}, eager {eager:.2g}"
 
 
 class NotFinite(OfTensor):
@@ -145,10 +114,9 @@ class NotFinite(OfTensor):
     reference: Text | None  #: None where that is eager code.
     no_reference: Noted | None = None
 
-    def long(self) -> str:
+    def told(self) -> str:
         beside = f"in {self.reference}" if self.reference else "eager"
-        told = f"{self.place}: {self.more:,} more numbers are NaN or infinite than {beside}."
-        return f"{told}{and_no_reference(self.no_reference)}"
+        return f": {self.more:,} more numbers are NaN or infinite than {beside}"
 
 
 class IntegersBesideReference(OfTensor):
@@ -158,24 +126,20 @@ class IntegersBesideReference(OfTensor):
     eager_share: Real
     reference: Text
 
-    @property
-    def shares(self) -> str:
+    def told(self) -> str:
         compiled, eager = percent(self.compiled_share), percent(self.eager_share)
-        return f"{self.place}: {compiled} of integers match {self.reference}; eager {eager}"
+        return f": {compiled} of integers match {self.reference}; eager {eager}"
 
 
 class Integers(IntegersBesideReference):
     code = "integers"
 
-    def long(self) -> str:
-        return f"{self.shares}."
-
 
 class IntegersDiverge(IntegersBesideReference):
     code = "integers_diverge"
 
-    def long(self) -> str:
-        return f"{self.shares}: one near-tie changes all that follow."
+    def told(self) -> str:
+        return f"{super().told()}: one near-tie changes all that follow"
 
 
 class IntegersBesideEager(OfTensor):
@@ -183,8 +147,8 @@ class IntegersBesideEager(OfTensor):
     share: Real
     no_reference: Noted | None = None
 
-    def long(self) -> str:
-        return f"{self.place}: {percent(self.share)} of integers match eager.{and_no_reference(self.no_reference)}"
+    def told(self) -> str:
+        return f": {percent(self.share)} of integers match eager"
 
 
 class Difference(OfTensor):
@@ -193,14 +157,8 @@ class Difference(OfTensor):
     allowed: Real
     compiled_from_itself: Real | None = None
     no_reference: Noted | None = None
-
-    def long(self) -> str:
-        difference = f"difference {self.compiled:.2g}, tolerance {self.allowed:.2g}"
-        told = f"{self.place}: {difference}{of_itself(self.compiled_from_itself)}."
-        return f"{told}{and_no_reference(self.no_reference)}"
-
-    def short(self) -> str:
-        return f"relative difference {self.compiled:.2g}, tolerance {self.allowed:.2g}"
+    says = ": difference {compiled:.2g}, tolerance {allowed:.2g}"
+    says_short = "relative difference {compiled:.2g}, tolerance {allowed:.2g}"
 
 
 class RandomNumbers(OfTensor):
@@ -209,8 +167,8 @@ class RandomNumbers(OfTensor):
     another_seed: Real | None
     no_reference: Noted | None = None
 
-    def long(self) -> str:
-        told = f"{self.place} differs from eager's as under another seed"
+    def told(self) -> str:
+        told = " differs from eager's as under another seed"
         if self.difference is not None:
             told += f": {self.difference:.2g}, another seed {self.another_seed:.2g}"
-        return f"{told}.{and_no_reference(self.no_reference)}"
+        return told

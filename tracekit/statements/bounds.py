@@ -72,13 +72,10 @@ def _shares(bound: Bound) -> str:
     named = [part for part in (first, second) if part == first or parts[part] >= SECOND * whole]
     if "unknown" not in named and parts.get("unknown", 0.0) >= UNKNOWN * whole:
         named.append("unknown")
-    shares = [f"{parts[part] / whole * 100:.0f} %" for part in named]
-    shares[0] = f"{shares[0]} of the {whole_is}"
-    return "; ".join(f"{share} {_long(part, bound)}" for share, part in zip(shares, named, strict=True))
-
-
-def _long(part: str, bound: Bound) -> str:
-    told = (IDLE.get(part) or WORK[part]).long
-    if part == "unknown" and bound.unknown_because:
-        return f"{told} ({UNKNOWN_BECAUSE[bound.unknown_because].long})"
-    return told
+    shares = []
+    for part in named:
+        whole_words = f" of the {whole_is}" if part == first else ""
+        because = UNKNOWN_BECAUSE[bound.unknown_because].long if part == "unknown" and bound.unknown_because else ""
+        words = f"{(IDLE.get(part) or WORK[part]).long}{f' ({because})' if because else ''}"
+        shares.append(f"{parts[part] / whole * 100:.0f} %{whole_words} {words}")
+    return "; ".join(shares)

@@ -94,9 +94,7 @@ class OtherKernel(Evidence):
 
 class ChannelsMovedLast(Evidence):
     code = "channels_moved_last"
-
-    def long(self) -> str:
-        return "Convolution layout: NCHW -> NHWC (channels last)."
+    says = "Convolution layout: NCHW -> NHWC (channels last)."
 
 
 class AttentionAskedOtherwise(Evidence):
@@ -119,18 +117,16 @@ class AttentionAskedOtherwise(Evidence):
         if self.is_causal:
             yield f"is_causal {self.is_causal.before} -> {self.is_causal.after}"
         if self.mask:
-            yield _mask_words(self.mask.before, self.mask.after)
+            before, after = self.mask.before, self.mask.after
+            if before is None:
+                yield f"a mask of {size_words(after or ())} added"
+            elif after is None:
+                yield f"the mask of {size_words(before)} dropped"
+            else:
+                yield f"mask {size_words(before)} -> {size_words(after)}"
         for name, sizes in (("query", self.query), ("key", self.key), ("value", self.value)):
             if sizes:
                 yield f"{name} {size_words(sizes.before)} -> {size_words(sizes.after)}"
-
-
-def _mask_words(before: Sizes | None, after: Sizes | None) -> str:
-    if before is None:
-        return f"a mask of {size_words(after or ())} added"
-    if after is None:
-        return f"the mask of {size_words(before)} dropped"
-    return f"mask {size_words(before)} -> {size_words(after)}"
 
 
 class SameKernelOtherTime(Evidence):

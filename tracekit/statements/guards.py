@@ -36,13 +36,11 @@ class SizeMany(Check):
     code = "size_many"
     name: str
     index: str
+    says = "size {index} of {name} is 1 or 0, compiled for 2 or more"
 
     @property
     def is_zero_or_one(self) -> bool:
         return True
-
-    def long(self) -> str:
-        return f"size {self.index} of {self.name} is 1 or 0, compiled for 2 or more"
 
 
 class Size(Check):
@@ -51,13 +49,11 @@ class Size(Check):
     index: str
     then: str
     now: str
+    says = "size {index} of {name} is {now}, compiled for {then}"
 
     @property
     def is_zero_or_one(self) -> bool:
         return bool({self.then, self.now} & {"0", "1"})
-
-    def long(self) -> str:
-        return f"size {self.index} of {self.name} is {self.now}, compiled for {self.then}"
 
 
 class TensorProperty(Check):
@@ -77,9 +73,7 @@ class Length(Check):
     code = "length"
     name: str
     then: str
-
-    def long(self) -> str:
-        return f"length of {self.name} changed, compiled for {self.then}"
+    says = "length of {name} changed, compiled for {then}"
 
 
 class CodeObject(Struct, frozen=True):
@@ -113,9 +107,7 @@ class TypeOfObject(Check):
 class VeryObject(Check):
     code = "object"
     name: str
-
-    def long(self) -> str:
-        return f"{self.name} is another object"
+    says = "{name} is another object"
 
 
 class OtherCheck(Check):
@@ -123,9 +115,7 @@ class OtherCheck(Check):
 
     code = "other"
     check: str
-
-    def long(self) -> str:
-        return f"guard {self.check} failed"
+    says = "guard {check} failed"
 
 
 #: Those that torch's words tell by one pattern, whose groups are their attributes; the first that fits says so.

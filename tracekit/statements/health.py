@@ -33,41 +33,31 @@ def of_full_trace(recording: Literal["rich"] | None) -> str:
 
 class CompileInWindow(Health):
     code = "compile_in_window"
-
-    def long(self) -> str:
-        return "torch.compile was compiling during this trace: times include compilation"
+    says = "torch.compile was compiling during this trace: times include compilation"
 
 
 class PythonStacksRecorded(Health):
     code = "python_stacks_recorded"
     host_slower_up_to: float
-
-    def long(self) -> str:
-        return f"Python stacks (with_stack) slow the host by up to {self.host_slower_up_to}x: idle time is overstated"
+    says = "Python stacks (with_stack) slow the host by up to {host_slower_up_to}x: idle time is overstated"
 
 
 class UnlinkedKernels(Health):
     code = "unlinked_kernels"
-
-    def long(self) -> str:
-        return "kernels without a recorded launch: idle before them is unattributed"
+    says = "kernels without a recorded launch: idle before them is unattributed"
 
 
 class AmbiguousCorrelations(Health):
     code = "ambiguous_correlations"
-
-    def long(self) -> str:
-        return (
-            "several host calls share a correlation id (merged processes?): each GPU activity is linked to the last"
-            " such call before it"
-        )
+    says = (
+        "several host calls share a correlation id (merged processes?): each GPU activity is linked to the last"
+        " such call before it"
+    )
 
 
 class UnnamedDevice(Health):
     code = "unnamed_device"
-
-    def long(self) -> str:
-        return "GPU activities without a device: counted for GPU 0"
+    says = "GPU activities without a device: counted for GPU 0"
 
 
 class NoGpuActivity(Health):
@@ -107,12 +97,10 @@ class SeveralProcesses(Health):
 class CoarseTimes(Health):
     code = "coarse_times"
     exact_to_us: float
-
-    def long(self) -> str:
-        return (
-            f"timestamps are exact to {self.exact_to_us:g} us only (fractions, counted from 1970): short gaps and"
-            " overlaps are unreliable"
-        )
+    says = (
+        "timestamps are exact to {exact_to_us:g} us only (fractions, counted from 1970): short gaps and"
+        " overlaps are unreliable"
+    )
 
 
 class ImplausibleTimes(Health):
@@ -132,19 +120,15 @@ class ImplausibleTimes(Health):
 class ClockDisorder(Health):
     code = "clock_disorder"
     early_by_up_to_us: float
-
-    def long(self) -> str:
-        return (
-            f"GPU activities begin up to {self.early_by_up_to_us:,.1f} us before their launch: host and GPU clocks"
-            " disagree, and idle causes may be wrong"
-        )
+    says = (
+        "GPU activities begin up to {early_by_up_to_us:,.1f} us before their launch: host and GPU clocks"
+        " disagree, and idle causes may be wrong"
+    )
 
 
 class UnlinkableLaunches(Health):
     code = "unlinkable_launches"
-
-    def long(self) -> str:
-        return "no correlation ids: launches count as 0, and kernels belong to steps by their own start"
+    says = "no correlation ids: launches count as 0, and kernels belong to steps by their own start"
 
 
 class LaunchesWithoutKernels(Health):
@@ -167,30 +151,24 @@ class LaunchesWithoutKernels(Health):
 class SlowFirstStep(Health):
     code = "slow_first_step"
     times_the_others: float
-
-    def long(self) -> str:
-        return (
-            f"the first step took {self.times_the_others:.1f}x as long as the others (profiler start, warm-up); --steps"
-            " leaves it out"
-        )
+    says = (
+        "the first step took {times_the_others:.1f}x as long as the others (profiler start, warm-up); --steps"
+        " leaves it out"
+    )
 
 
 class DuplicatedEvents(Health):
     code = "duplicated_events"
-
-    def long(self) -> str:
-        return "duplicated GPU activities: kernel counts and sums are doubled, busy time is not"
+    says = "duplicated GPU activities: kernel counts and sums are doubled, busy time is not"
 
 
 class OverlappingKernels(Health):
     code = "overlapping_kernels"
     overlap_up_to_us: float
-
-    def long(self) -> str:
-        return (
-            f"activities of one stream overlap by up to {self.overlap_up_to_us:,.1f} us without programmatic dependent"
-            " launch: their times are unreliable; busy time counts overlaps once"
-        )
+    says = (
+        "activities of one stream overlap by up to {overlap_up_to_us:,.1f} us without programmatic dependent"
+        " launch: their times are unreliable; busy time counts overlaps once"
+    )
 
 
 class WholeTrace(Health):
@@ -209,38 +187,30 @@ class EmptySteps(Health):
     code = "empty_steps"
     empty_steps: int
     steps: int
-
-    def long(self) -> str:
-        return f"{self.empty_steps:,} of {self.steps:,} steps have no GPU work: figures per step include them"
+    says = "{empty_steps:,} of {steps:,} steps have no GPU work: figures per step include them"
 
 
 class AmbiguousSteps(Health):
     code = "ambiguous_steps"
-
-    def long(self) -> str:
-        return (
-            "GPU activities launched on another thread fall into spans of several threads: each counts for the span"
-            " that began last"
-        )
+    says = (
+        "GPU activities launched on another thread fall into spans of several threads: each counts for the span"
+        " that began last"
+    )
 
 
 class OverlappingSteps(Health):
     code = "overlapping_steps"
     overlap_us: float
-
-    def long(self) -> str:
-        return (
-            f"steps overlap on the GPU by {self.overlap_us:,.1f} us: the list of steps counts that in each, all other"
-            " figures once"
-        )
+    says = (
+        "steps overlap on the GPU by {overlap_us:,.1f} us: the list of steps counts that in each, all other"
+        " figures once"
+    )
 
 
 class WorkFromOutside(Health):
     code = "work_from_outside"
     outside_us: float
-
-    def long(self) -> str:
-        return (
-            f"for {self.outside_us:,.1f} us of the window only work launched outside of it ran: that is in busy time,"
-            " but in no kernel"
-        )
+    says = (
+        "for {outside_us:,.1f} us of the window only work launched outside of it ran: that is in busy time,"
+        " but in no kernel"
+    )

@@ -7,8 +7,6 @@ from tracekit.model.run import FormName
 from tracekit.names import clipped
 from tracekit.numbers import counted
 
-INSTEAD = "kernels are matched by name and order"
-
 
 class UnknownNoted(Noted):
     """What a version of tracekit noted that knows more: written again as it was read."""
@@ -26,17 +24,13 @@ class UnknownNoted(Noted):
 class Warned(Noted):
     code = "warned"
     line: Text
-
-    def long(self) -> str:
-        return f"Warning: {self.line}"
+    says = "Warning: {line}"
 
 
 class NoCudaGraphsOnCpu(Noted):
     code = "no_cuda_graphs_on_cpu"
     mode: Text
-
-    def long(self) -> str:
-        return f"A CPU has no CUDA graphs: --mode {self.mode} runs without them."
+    says = "A CPU has no CUDA graphs: --mode {mode} runs without them."
 
 
 class NeverCalled(Noted):
@@ -52,33 +46,25 @@ class NeverCalled(Noted):
 class OutputsNotCompared(Noted):
     code = "outputs_not_compared"
     error: Text
-
-    def long(self) -> str:
-        return f"Outputs were not compared ({self.error})."
+    says = "Outputs were not compared ({error})."
 
 
 class NoAdvice(Noted):
     code = "no_advice"
-
-    def long(self) -> str:
-        return "No advice to verify: no finding names another run to try."
+    says = "No advice to verify: no finding names another run to try."
 
 
 class AdviceFailed(Noted):
     code = "advice_failed"
     error: Text
-
-    def long(self) -> str:
-        return f"The advised run failed: {self.error}."
+    says = "The advised run failed: {error}."
 
 
 class ProvenanceFailed(Noted):
     code = "provenance_failed"
     form: FormName
     error: Text
-
-    def long(self) -> str:
-        return f"No provenance of {self.form} ({self.error}): {INSTEAD}."
+    says = "No provenance of {form} ({error}): kernels are matched by name and order."
 
 
 class ProvenanceIncomplete(Noted):
@@ -93,25 +79,19 @@ class GraphCallsDiffer(Noted):
     code = "graph_calls_differ"
     recorded: Count
     made: Count
-
-    def long(self) -> str:
-        return f"the trace has {self.recorded} of {self.made} compiled graph calls"
+    says = "the trace has {recorded} of {made} compiled graph calls"
 
 
 class CompiledAfterTiming(Noted):
     code = "compiled_after_timing"
-
-    def long(self) -> str:
-        return "recompiles after timing: the order of graphs may differ"
+    says = "recompiles after timing: the order of graphs may differ"
 
 
 class ProvenanceUnreadable(Noted):
     code = "provenance_unreadable"
     what: Text
     error: Text
-
-    def long(self) -> str:
-        return f"{self.what} could not be read ({self.error})"
+    says = "{what} could not be read ({error})"
 
 
 class GraphWithoutSites(Noted):
@@ -131,17 +111,13 @@ WITHOUT_SITES: dict[WithoutSites, str] = {
 
 class RecordedByAnother(Noted):
     code = "recorded_by_another"
-
-    def long(self) -> str:
-        return "nothing was recorded: another profiler was active"
+    says = "nothing was recorded: another profiler was active"
 
 
 class ProfilerDidNotStart(Noted):
     code = "profiler_did_not_start"
     error: Text
-
-    def long(self) -> str:
-        return f"nothing was recorded: the profiler did not start: {self.error}"
+    says = "nothing was recorded: the profiler did not start: {error}"
 
 
 class LoopTooShort(Noted):
@@ -176,43 +152,33 @@ class EndedByAnother(Noted):
 
 class EndedInAnotherThread(Noted):
     code = "ended_in_another_thread"
-
-    def long(self) -> str:
-        return "nothing was recorded: the block ended in another thread than the one that it began in"
+    says = "nothing was recorded: the block ended in another thread than the one that it began in"
 
 
 class ProfilerDidNotStop(Noted):
     code = "profiler_did_not_stop"
     error: Text
-
-    def long(self) -> str:
-        return f"the profiler did not stop: {self.error}"
+    says = "the profiler did not stop: {error}"
 
 
 class TraceNotWritten(Noted):
     code = "trace_not_written"
     folder: Text
     error: Text
-
-    def long(self) -> str:
-        return f"no trace was written into {self.folder}: {self.error}"
+    says = "no trace was written into {folder}: {error}"
 
 
 class NoDigest(Noted):
     code = "no_digest"
     error: Text
-
-    def long(self) -> str:
-        return f"no digest was written: {self.error}"
+    says = "no digest was written: {error}"
 
 
 class TorchImportFailed(Noted):
     code = "torch_import_failed"
     torch: Text
     error: Text
-
-    def long(self) -> str:
-        return f"No kernel provenance (torch {self.torch}: {self.error}): {INSTEAD}."
+    says = "No kernel provenance (torch {torch}: {error}): kernels are matched by name and order."
 
 
 class TorchLacks(Noted):
@@ -221,7 +187,10 @@ class TorchLacks(Noted):
     names: Many[Text]
 
     def long(self) -> str:
-        return f"No kernel provenance (torch {self.torch} has no {', '.join(self.names)}): {INSTEAD}."
+        return (
+            f"No kernel provenance (torch {self.torch} has no {', '.join(self.names)}): kernels are matched by name and"
+            " order."
+        )
 
 
 class TorchMakesGraphsOtherwise(Noted):
@@ -233,63 +202,49 @@ class TorchMakesGraphsOtherwise(Noted):
     def long(self) -> str:
         return (
             f"No kernel provenance (CompiledFxGraph of torch {self.torch} takes {', '.join(self.arguments)}, not"
-            f" {', '.join(self.known)}): {INSTEAD}."
+            f" {', '.join(self.known)}): kernels are matched by name and order."
         )
 
 
 class CompileReset(Noted):
     code = "compile_reset"
-
-    def long(self) -> str:
-        return "torch.compiler.reset() was called: later compilations were not recorded"
+    says = "torch.compiler.reset() was called: later compilations were not recorded"
 
 
 class NoCompileLog(Noted):
     code = "no_compile_log"
     torch: Text
-
-    def long(self) -> str:
-        return f"torch {self.torch} has no known structured compile log"
+    says = "torch {torch} has no known structured compile log"
 
 
 class CompileLogUnreadable(Noted):
     code = "compile_log_unreadable"
     error: Text
-
-    def long(self) -> str:
-        return f"torch's compile log could not be read ({self.error})"
+    says = "torch's compile log could not be read ({error})"
 
 
 class CompileLogLineUnreadable(Noted):
     code = "compile_log_line_unreadable"
     error: Text
-
-    def long(self) -> str:
-        return f"a line of torch's compile log could not be read ({self.error})"
+    says = "a line of torch's compile log could not be read ({error})"
 
 
 class CompileLogSilent(Noted):
     code = "compile_log_silent"
     torch: Text
     compilations: Count
-
-    def long(self) -> str:
-        return f"torch {self.torch} compiled {self.compilations} times, none of them in its log"
+    says = "torch {torch} compiled {compilations} times, none of them in its log"
 
 
 class NoHigherPrecision(Noted):
     code = "no_higher_precision"
     dtype: Text
-
-    def long(self) -> str:
-        return f"there is no precision above {self.dtype}"
+    says = "there is no precision above {dtype}"
 
 
 class ModulesNotNamed(Noted):
     code = "modules_not_named"
-
-    def long(self) -> str:
-        return "the workload does not name its modules"
+    says = "the workload does not name its modules"
 
 
 class ReferenceDoesNotFit(Noted):
@@ -313,33 +268,23 @@ class ReferenceRanOutOfMemory(Noted):
 
 class ReferenceOfRanks(Noted):
     code = "reference_of_ranks"
-
-    def long(self) -> str:
-        return "a model over several ranks is not called in it"
+    says = "a model over several ranks is not called in it"
 
 
 class ReferenceFailed(Noted):
     code = "reference_failed"
     error: Text
-
-    def long(self) -> str:
-        return f"{self.short()} ({self.error})"
-
-    def short(self) -> str:
-        return "the model failed in it"
+    says = "the model failed in it ({error})"
+    says_short = "the model failed in it"
 
 
 class InOneOutputOnly(Noted):
     code = "in_one_output_only"
-
-    def long(self) -> str:
-        return "is in only one of the two outputs"
+    says = "is in only one of the two outputs"
 
 
 class ShapesDiffer(Noted):
     code = "shapes_differ"
     shape: Many[Count]
     other_shape: Many[Count]
-
-    def long(self) -> str:
-        return f"has shape {self.shape}, the other {self.other_shape}"
+    says = "has shape {shape}, the other {other_shape}"

@@ -45,23 +45,17 @@ class DoubtOfLimit(Struct, frozen=True, omit_defaults=True):
 
 class Exact(Reason):
     code = "exact"
-
-    def long(self) -> str:
-        return "exact"
+    says = "exact"
 
 
 class WholeInterval(Reason):
     code = "interval"
-
-    def long(self) -> str:
-        return "decided by the whole interval"
+    says = "decided by the whole interval"
 
 
 class Slight(Reason):
     code = "slight"
-
-    def long(self) -> str:
-        return "exceeded by less than the tolerance (docs/gate.md)"
+    says = "exceeded by less than the tolerance (docs/gate.md)"
 
 
 class AllocatorSlack(Reason):
@@ -108,62 +102,46 @@ class ProcessesWouldDo(Reason):
 class NoProcessesWouldDo(Reason):
     code = "no_processes_would_do"
     most: int
-
-    def long(self) -> str:
-        return f"not even {self.most} processes a side would decide it: allow more"
+    says = "not even {most} processes a side would decide it: allow more"
 
 
 class NoShareOf0(Reason):
     code = "no_share_of_0"
-
-    def long(self) -> str:
-        return "A is 0, so a percentage is undefined: limit the change or B's own figure"
+    says = "A is 0, so a percentage is undefined: limit the change or B's own figure"
 
 
 class NotMeasured(Reason):
     code = "not_measured"
-
-    def long(self) -> str:
-        return "not measured"
+    says = "not measured"
 
 
 class NotMeasuredOnBothSides(Reason):
     code = "not_measured_on_both_sides"
-
-    def long(self) -> str:
-        return "not measured on both sides"
+    says = "not measured on both sides"
 
 
 class NotTimed(Reason):
     code = "not_timed"
     side: str
-
-    def long(self) -> str:
-        return f"{self.side} was not timed"
+    says = "{side} was not timed"
 
 
 class TooFewCalls(Reason):
     code = "too_few_calls"
     side: str
     needed: int
-
-    def long(self) -> str:
-        return f"fewer than {self.needed} calls of {self.side} (--iterations)"
+    says = "fewer than {needed} calls of {side} (--iterations)"
 
 
 class TooFewCallsInOwnProcesses(Reason):
     code = "too_few_calls_in_own_processes"
     needed: int
-
-    def long(self) -> str:
-        return f"fewer than {self.needed} calls in the runs' own processes (--iterations)"
+    says = "fewer than {needed} calls in the runs' own processes (--iterations)"
 
 
 class CompiledWhileTimed(Reason):
     code = "compiled_while_timed"
-
-    def long(self) -> str:
-        return "compilation inside timed calls"
+    says = "compilation inside timed calls"
 
 
 class WindowsDiffer(Reason):
@@ -177,9 +155,7 @@ class WindowsDiffer(Reason):
 
 class WholeRecordings(Reason):
     code = "whole_recordings"
-
-    def long(self) -> str:
-        return "traces without steps (mark them with torch.profiler's step(), or pass --window NAME)"
+    says = "traces without steps (mark them with torch.profiler's step(), or pass --window NAME)"
 
 
 class ProcessSpreadAssumed(Reason):
@@ -211,54 +187,40 @@ class JobSpreadAssumed(Reason):
 
 class OneJob(Reason):
     code = "one_job"
-
-    def long(self) -> str:
-        return "one job, without what differs from job to job"
+    says = "one job, without what differs from job to job"
 
 
 class OneProcess(Reason):
     code = "one_process"
-
-    def long(self) -> str:
-        return "one process, without process spread (--repeat-process)"
+    says = "one process, without process spread (--repeat-process)"
 
 
 class OneProcessOfASide(Reason):
     code = "one_process_of_a_side"
     side: str
     other: str
-
-    def long(self) -> str:
-        return f"{self.side} has one process: the process spread of {self.other} is assumed"
+    says = "{side} has one process: the process spread of {other} is assumed"
 
 
 class WholeRecording(Reason):
     code = "whole_recording"
-
-    def long(self) -> str:
-        return "of the whole trace: no steps are marked"
+    says = "of the whole trace: no steps are marked"
 
 
 class ComputeAlone(Reason):
     code = "compute_alone"
-
-    def long(self) -> str:
-        return "GPU busy without communication, which may be waiting for other ranks (`tracekit ranks`)"
+    says = "GPU busy without communication, which may be waiting for other ranks (`tracekit ranks`)"
 
 
 class RankWithMost(Reason):
     code = "rank_with_most"
     rank: int
-
-    def long(self) -> str:
-        return f"rank {self.rank} has most"
+    says = "rank {rank} has most"
 
 
 class RanksNotJoined(Reason):
     code = "ranks_not_joined"
-
-    def long(self) -> str:
-        return "the ranks' recordings have no GPU communication, or do not tell waiting from transfer"
+    says = "the ranks' recordings have no GPU communication, or do not tell waiting from transfer"
 
 
 class Unmatched(Reason):

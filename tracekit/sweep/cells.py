@@ -5,16 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from tracekit.model.bounded import (
-    Amount,
-    Count,
-    FileName,
-    Many,
-    Seconds,
-    Text,
-    Whole,
-    refuse_no_moment,
-)
+from tracekit.model.bounded import Amount, Count, FileName, Many, Seconds, Text, Whole, refuse_no_moment
 from tracekit.model.cell import CellRun
 from tracekit.model.option import MOST_PROCESSES
 from tracekit.model.run import FormName
@@ -41,7 +32,6 @@ class Suite(Struct, frozen=True):
     those were measured."""
 
     name: str
-    title: str
     workloads: tuple[str, ...]
     modes: tuple[str, ...]
     batch_sizes: tuple[int, ...]
@@ -64,11 +54,6 @@ class Cell(Struct, frozen=True):
     work: Text  #: What its eager form does: cells that differ only in how they compile share it.
     form: FormName  #: `compiled`: the eager form is timed too, in alternation. `eager`: that form alone.
     request: Request
-
-    @property
-    def forms(self) -> tuple[FormName, ...]:
-        """What its process times."""
-        return ("eager",) if self.form == "eager" else ("eager", "compiled")
 
 
 class CheckJob(Struct, frozen=True):

@@ -23,7 +23,6 @@ VISION_2023 = (
 
 VISION = Suite(
     name="vision",
-    title="twelve vision models, as in the table of 2023",
     workloads=tuple(each.workload for each in VISION_2023),
     modes=("eager", "default", "reduce-overhead"),
     batch_sizes=(1, 4, 16),
@@ -34,7 +33,6 @@ VISION = Suite(
 
 QUICK = Suite(
     name="quick",
-    title="two tiny models, a few minutes on a CPU",
     workloads=("mlp", "vit"),
     modes=("eager", "default"),
     batch_sizes=(1, 4),

@@ -80,7 +80,7 @@ def entry_of(path: Path, folder: Path, detail: Detail) -> Path:
     return folder / f"{content.hexdigest()}-{__version__}-{FORMAT}{ENDINGS[detail]}"
 
 
-def load(entry: Path, name: str) -> Trace | None:
+def load(entry: Path, name: str, detail: Detail) -> Trace | None:
     """The trace as it was read before, now called `name`; None where there is no sound entry."""
     try:
         # The first line is the sum of what follows.
@@ -96,11 +96,7 @@ def load(entry: Path, name: str) -> Trace | None:
     except (OSError, msgspec.MsgspecError, RecursionError, pl.exceptions.PolarsError) as error:
         log.info("damaged cache entry %s: %s", entry, error)
         return None
-    detail: Detail = "plain"
-    for each, ending in ENDINGS.items():
-        detail = each if ending and entry.name.endswith(ending) else detail
-    expected = schemas(detail)
-    if any(tables[table].schema != pl.Schema(schema) for table, schema in expected.items()):
+    if any(tables[table].schema != pl.Schema(schema) for table, schema in schemas(detail).items()):
         return None
     return Trace(path=name, **{each: getattr(about, each) for each in KEPT}, **tables)
 

@@ -118,30 +118,26 @@ class Block(Struct):
 
 
 class Begun(Struct):
-    """What has begun on a thread and not ended, in order, and where in it each name stands."""
+    """What has begun on a thread and not ended, in order, and how many of each name."""
 
     events: list[Event] = field(default_factory=list)
-    _places: dict[str | None, list[int]] = field(default_factory=lambda: defaultdict(list))
+    _names: Counter[str | None] = field(default_factory=Counter)
 
     def begin(self, event: Event) -> None:
-        self._places[event.name].append(len(self.events))
+        self._names[event.name] += 1
         self.events.append(event)
 
     def end(self, name: str | None) -> tuple[Event | None, list[Event]]:
         """What ends, and what was begun since then and has lost its end; None where nothing of that name was begun.
         What has no name ends whatever began last, and is ended by any name."""
-        named, nameless = self._places.get(name, ()), self._places.get(None, ())
-        at = len(self.events) - 1 if name is None else max(*named[-1:], *nameless[-1:], -1, -1)
-        if at < 0:
-            return None, []
-        begun, *lost = self.events[at:]
-        del self.events[at:]
-        for event in (begun, *lost):
-            places = self._places[event.name]
-            places.pop()
-            if not places:
-                del self._places[event.name]
-        return begun, lost
+        lost: list[Event] = []
+        while self.events and (name is None or self._names[name] or self._names[None]):
+            event = self.events.pop()
+            self._names[event.name] -= 1
+            if name is None or event.name in (name, None):
+                return event, lost
+            lost.append(event)
+        return None, lost
 
 
 class Columns(Struct):

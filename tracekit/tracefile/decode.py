@@ -21,15 +21,12 @@ from tracekit.errors import TracekitError
 from tracekit.tracefile.events import (
     Arguments,
     CollectiveArguments,
-    CollectiveEnding,
-    CollectiveEvent,
     Detail,
     Ending,
     Event,
+    EventWith,
     Header,
     ShapedArguments,
-    ShapedEnding,
-    ShapedEvent,
 )
 
 #: Where an event may begin again after one that cannot be read: as the next of a list, never within an event.
@@ -68,23 +65,21 @@ LONGEST_BEGINNING = 1 << 22
 LONGEST_TAIL = 1 << 22
 LONGEST_KEY = 256
 
-#: What is read in more detail is a kind of what is read plainly.
-KINDS: dict[Detail, tuple[type[Event], type[Arguments], type[Header]]] = {
-    "plain": (Event, Arguments, Ending),
-    "shapes": (ShapedEvent, ShapedArguments, ShapedEnding),
-    "collectives": (CollectiveEvent, CollectiveArguments, CollectiveEnding),
+#: The events, their arguments and the end of a file, in each detail.
+KINDS: dict[Detail, tuple[Any, type[Arguments], Any]] = {
+    "plain": (Event, Arguments, Ending[Arguments]),
+    "shapes": (EventWith[ShapedArguments], ShapedArguments, Ending[ShapedArguments]),
+    "collectives": (EventWith[CollectiveArguments], CollectiveArguments, Ending[CollectiveArguments]),
 }
-EVENTS: dict[Detail, msgspec.json.Decoder[Any]] = {
-    detail: msgspec.json.Decoder(list[kinds[0]])  # type: ignore[valid-type]
-    for detail, kinds in KINDS.items()
+EVENTS = {
+    detail: msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
+    for detail, (event, _, _) in KINDS.items()
 }
-ENDINGS: dict[Detail, msgspec.json.Decoder[Any]] = {
-    detail: msgspec.json.Decoder(kinds[2]) for detail, kinds in KINDS.items()
-}
+ENDINGS = {detail: msgspec.json.Decoder(ending) for detail, (_, _, ending) in KINDS.items()}
 #: The arguments that are left as the JSON they are.
 RAW: dict[Detail, tuple[str, ...]] = {
-    detail: tuple(each.encode_name for each in msgspec.structs.fields(kinds[1]) if each.type is msgspec.Raw)
-    for detail, kinds in KINDS.items()
+    detail: tuple(each.encode_name for each in msgspec.structs.fields(kind) if each.type is msgspec.Raw)
+    for detail, (_, kind, _) in KINDS.items()
 }
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
@@ -385,7 +380,7 @@ def _read_tail(begun: bytes, pieces: Iterator[bytes], decoding: Decoding) -> Non
 
 
 def _is_header(begun: bytes, decoding: Decoding) -> bool:
-    """Whether it is an object but for its end, which is then read."""
+    """Whether what stands before the events is an object but for its end, which is then read."""
     text = _as_text(begun.rstrip().rstrip(b",") + b"}")
     try:
         said = json.JSONDecoder(strict=False).decode(text)
@@ -418,13 +413,16 @@ def _as_event(raw: dict[str, Any], detail: Detail) -> Event:
     """The event; of its arguments only those that can be used. Raises ValidationError for what cannot be placed."""
     arguments = raw.get("args")
     of_event, kind, _ = KINDS[detail]
+    event: Event
     if RAW[detail] and isinstance(arguments, dict):
         inputs = {key: msgspec.Raw(json.dumps(arguments[key]).encode()) for key in RAW[detail] if key in arguments}
         raw = {**raw, "args": (arguments := {**arguments, **inputs})}
     try:
-        return msgspec.convert(raw, of_event)
+        event = msgspec.convert(raw, of_event)
     except (msgspec.ValidationError, OverflowError):
         event = msgspec.convert({**raw, "args": None}, of_event)
+    else:
+        return event
     usable: dict[str, object] = {}
     for key, value in arguments.items() if isinstance(arguments, dict) else ():
         with contextlib.suppress(msgspec.ValidationError, OverflowError):

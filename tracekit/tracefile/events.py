@@ -5,7 +5,7 @@ Field names are those of Kineto's JSON (libkineto/src/output_json.cpp).
 """
 
 import re
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
@@ -31,7 +31,6 @@ class Arguments(msgspec.Struct, gc=False):
     stream: Identifier | None = NONE
     correlation: Identifier | None = NONE
     bytes: Number | None = NONE
-    name: object = None
     device_type: Number | None = msgspec.field(name="Device Type", default=None)
     total_allocated: Number | None = msgspec.field(name="Total Allocated", default=None)
 
@@ -73,8 +72,12 @@ SIGNATURE = (
 )
 
 
-class Event(msgspec.Struct, gc=False):
-    """One element of `traceEvents`. Times are microseconds, which some tools write in words ("1.5")."""
+Kind = TypeVar("Kind", bound=Arguments)
+
+
+class EventWith(msgspec.Struct, Generic[Kind], gc=False):
+    """One element of `traceEvents`, with arguments of this kind. Times are microseconds, which some tools write in
+    words ("1.5")."""
 
     ph: str = ""
     cat: str | None = None
@@ -83,19 +86,10 @@ class Event(msgspec.Struct, gc=False):
     tid: Identifier | None = None
     ts: Identifier | None = None
     dur: Identifier | None = None
-    args: Arguments | None = None
+    args: Kind | None = None
 
 
-class ShapedEvent(Event, gc=False):
-    """An event that is read with shapes."""
-
-    args: ShapedArguments | None = None
-
-
-class CollectiveEvent(Event, gc=False):
-    """An event that is read with what collectives state."""
-
-    args: CollectiveArguments | None = None
+Event = EventWith[Arguments]
 
 
 class DeviceProperties(msgspec.Struct, gc=False):
@@ -122,22 +116,10 @@ class Header(msgspec.Struct, gc=False):
 RECORD_FLAGS = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
 
 
-class Ending(Header, gc=False):
+class Ending(Header, Generic[Kind], gc=False):
     """The last events of a file in the object form, and what it says of itself behind them."""
 
-    traceEvents: list[Event] = []  # noqa: N815
-
-
-class ShapedEnding(Header, gc=False):
-    """The same, read with shapes."""
-
-    traceEvents: list[ShapedEvent] = []  # noqa: N815
-
-
-class CollectiveEnding(Header, gc=False):
-    """The same, read with what collectives state."""
-
-    traceEvents: list[CollectiveEvent] = []  # noqa: N815
+    traceEvents: list[EventWith[Kind]] = []  # noqa: N815
 
 
 def whole(value: object) -> int | None:

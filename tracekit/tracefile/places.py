@@ -2,7 +2,7 @@
 whole."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -114,25 +114,18 @@ def part_of(place: str, start: int, end: int) -> bytes:
         if place.startswith(WEB):
             with _stream(*_system(place), Range=f"bytes={start}-{end - 1}") as answer:
                 # A server may give the whole file instead.
-                begin = 0 if answer.r.status == HTTPStatus.PARTIAL_CONTENT else start
-                pieces = iter(lambda: answer.read(READ_BYTES), b"")
-                return b"".join(_between(pieces, begin, begin + end - start))
+                left = start if answer.r.status != HTTPStatus.PARTIAL_CONTENT else 0
+                found = bytearray()
+                while len(found) < end - start and (piece := answer.read(READ_BYTES)):
+                    found += piece[left:]
+                    left = max(left - len(piece), 0)
+                return bytes(found[: end - start])
         if is_url(place):
             fs, path = _system(place)
             return bytes(fs.cat_file(path, start=start, end=end))
         with Path(place).open("rb") as file:
             file.seek(start)
             return file.read(end - start)
-
-
-def _between(pieces: Iterable[bytes], start: int, end: int) -> Iterator[bytes]:
-    """What lies between the two places in all pieces together."""
-    done = 0
-    for piece in pieces:
-        yield piece[max(start - done, 0) : max(end - done, 0)]
-        done += len(piece)
-        if done >= end:
-            return
 
 
 def content_of(place: str) -> bytes:
@@ -163,7 +156,6 @@ def put(place: str, content: bytes) -> None:
 
 
 def _system(url: str, done: str = "read") -> tuple[Any, str]:
-    """The file system of a URL, and the path in it."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
@@ -208,7 +200,10 @@ def refusal(place: str, error: Exception, done: str = "read") -> TracekitError:
         return TracekitError(f"{place} does not exist; check the path (`ls traces` lists recorded runs)")
     if isinstance(error, OSError) and not is_url(place):
         return TracekitError(f"{cannot}: {error.strerror or error}")
-    if isinstance(error, PermissionError) or "Credentials" in kind or _is_forbidden(error):
+    # Of a store that may not be read huggingface_hub's answer has a response, gcsfs' a code, or for 403 its name alone.
+    statuses = {getattr(getattr(error, "response", None), "status_code", None), getattr(error, "code", None)}
+    forbidden = isinstance(error, PermissionError) or not statuses.isdisjoint({401, 403})
+    if forbidden or "Credentials" in kind or str(error).startswith("Forbidden: "):
         return TracekitError(f"{cannot}: no permission ({error}); check the credentials")
     mend = "check the URL" if isinstance(error, ValueError) else "check the connection and try again"
     return TracekitError(f"{cannot}: {kind}: {error}; {mend}")
@@ -231,10 +226,3 @@ def _web_words(error: Exception, kind: str) -> str | None:
     name = f"{status} {message[:LONGEST]}".strip()
     mend = {401: "check the permission", 403: "check the permission", 404: "check the URL", 410: "check the URL"}
     return f"the server answered {name}; {mend.get(status, 'try again later, or check the URL')}"
-
-
-def _is_forbidden(error: Exception) -> bool:
-    """Whether a store's answer was that it may not be read: huggingface_hub's has a response, gcsfs' a code, or for 403
-    its name alone."""
-    statuses = (getattr(getattr(error, "response", None), "status_code", None), getattr(error, "code", None))
-    return bool({401, 403} & {*statuses}) or str(error).startswith("Forbidden: ")

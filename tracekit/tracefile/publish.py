@@ -14,9 +14,9 @@ from tracekit.errors import TracekitError
 from tracekit.files import replaced
 from tracekit.model.host_marks import Collection, HostMarks
 
-#: Top-level keys and event arguments that name the machine or its folders.
+#: Top-level keys that name the machine or its folders, and the argument of an event that does.
 PRIVATE_KEYS = ("traceName", "host_name", "hostname")
-PATH_ARGUMENTS = ("kernel_file",)
+PATH_ARGUMENT = "kernel_file"
 #: Events that programs name, by `tracekit.region` too.
 ANNOTATIONS = ("user_annotation", "gpu_user_annotation")
 CALLS = ("cuda_runtime", "cuda_driver")
@@ -39,21 +39,25 @@ def publish(raw: Path, out: Path, *, metadata: Mapping[str, object], marks: Host
         raise TracekitError(f"the profiler wrote {raw.name} in an unknown format; install torch 2.9 to 2.15") from None
     base_ns = int(document.get("baseTimeNanoseconds", 0))
     begin_us = (marks.begin_ns - base_ns) / 1e3
-    events = [event for event in recorded if not _ended_before(event, begin_us)]
+    # Metadata and instants are of the whole file, whenever they are.
+    timed = ("X", "s", "f")
+    events = [each for each in recorded if each.get("ph") not in timed or each["ts"] + each.get("dur", 0) >= begin_us]
     for key in PRIVATE_KEYS:
         document.pop(key, None)
     for event in events:
         arguments = event.get("args")
         if isinstance(arguments, dict):
-            paths = {
-                key: os.path.basename(arguments[key]) for key in PATH_ARGUMENTS if isinstance(arguments.get(key), str)
-            }
-            arguments.update(paths)
+            path = arguments.get(PATH_ARGUMENT)
+            if isinstance(path, str):
+                arguments[PATH_ARGUMENT] = os.path.basename(path)
         if event.get("cat") in ANNOTATIONS and "&#" in event["name"]:
             event["name"] = html.unescape(event["name"])
     spans = _collection_spans(events, marks.collections, base_ns)
     if not any(event.get("name") == "tracekit.step#0" for event in events):
-        spans += _step_spans(events, marks.steps, base_ns)
+        # On the thread that made the most API calls.
+        counts = Counter((each.get("pid"), each.get("tid")) for each in events if each.get("cat") in CALLS)
+        thread = max(counts, key=lambda thread: counts[thread], default=(0, 0))
+        spans += [_span(f"tracekit.step#{index}", *step, thread, base_ns) for index, step in enumerate(marks.steps)]
     document["traceEvents"] = events + spans
     document["tracekit"] = dict(metadata)
     # No file name and no time inside: the same recording gives the same bytes.
@@ -61,18 +65,6 @@ def publish(raw: Path, out: Path, *, metadata: Mapping[str, object], marks: Host
         packed.write(msgspec.json.encode(document))
     raw.unlink()
     return out.stat().st_size
-
-
-def _ended_before(event: dict[str, Any], us: float) -> bool:
-    """Metadata and instants are of the whole file, whenever they are."""
-    return event.get("ph") in ("X", "s", "f") and event["ts"] + event.get("dur", 0) < us
-
-
-def _step_spans(events: list[dict[str, Any]], steps: tuple[tuple[int, int], ...], base_ns: int) -> list[dict[str, Any]]:
-    """Spans on the thread that made the most API calls."""
-    counts = Counter((each.get("pid"), each.get("tid")) for each in events if each.get("cat") in CALLS)
-    thread = max(counts, key=lambda thread: counts[thread], default=(0, 0))
-    return [_span(f"tracekit.step#{index}", *step, thread, base_ns) for index, step in enumerate(steps)]
 
 
 def _collection_spans(

@@ -39,7 +39,7 @@ def read_trace(
     detail: Detail = "shapes" if shapes else "collectives" if collectives else "plain"
     with opened(place) as source:
         entry = cache.entry_of(source.path, cache_folder, detail) if cache_folder and source.path else None
-        cached = cache.load(entry, source.name) if entry else None
+        cached = cache.load(entry, source.name, detail) if entry else None
         if cached is not None:
             end_early(source.path, detail)
             return cached

@@ -1,11 +1,11 @@
 """Columns to the tables of a Trace: one order, one origin of time, names in place of their numbers."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tracekit.model.bounded import MOST, MOST_RANKS
 from tracekit.model.trace import INPUT_COLUMNS, CollectiveSignature, Device, Distributed
@@ -29,8 +29,6 @@ SCHEMAS: dict[TableName, dict[str, type[pl.DataType]]] = {
     "calls": {"name": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "thread": pl.Int32, "correlation": pl.Int64},
     "host": {"kind": pl.String, "name": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "thread": pl.Int32},
 }
-
-
 #: Columns more of activities and host events that were read with what collectives state.
 COLLECTIVE_COLUMNS: dict[str, type[pl.DataType]] = {
     "signature": pl.Int64,
@@ -80,8 +78,11 @@ def build_tables(columns: Columns) -> tuple[dict[TableName, pl.DataFrame], int]:
             "name": names.gather(np.concatenate([block.names for block in blocks])),
             "start_ns": pl.Series(starts),
             "end_ns": pl.Series(starts + np.concatenate([block.long_ns for block in blocks])),
-            **{key: _nullable(np.concatenate([block.more[key] for block in blocks])) for key in blocks[0].more},
         }
+        for key in blocks[0].more:
+            values = np.concatenate([block.more[key] for block in blocks])
+            series, missing = pl.Series(values), values == NONE
+            found[key] = series.set(pl.Series(missing), None) if missing.any() else series
         for numbers, keys in {"inputs": INPUT_COLUMNS, "grid": ("grid",)}.items():
             if numbers in found:
                 found |= {key: inputs[at].gather(found[numbers]) for at, key in enumerate(keys)}
@@ -91,12 +92,6 @@ def build_tables(columns: Columns) -> tuple[dict[TableName, pl.DataFrame], int]:
             frame = frame.filter(~far)
         built[table] = frame.sort(["start_ns", "end_ns"], descending=[False, True], maintain_order=True)
     return built, begin_us
-
-
-def _nullable(values: NDArray[np.int64] | NDArray[np.int32]) -> pl.Series:
-    series = pl.Series(values)
-    missing = values == NONE
-    return series.set(pl.Series(missing), None) if missing.any() else series
 
 
 def find_common_time(blocks: list[Block]) -> tuple[int, int]:
@@ -129,28 +124,21 @@ def list_devices(stated: Iterable[DeviceProperties], activities: pl.DataFrame) -
 
 def read_signatures(stated: Iterable[tuple[bytes, ...]]) -> tuple[CollectiveSignature, ...]:
     """What collectives state, from the JSON they state it in; None for what is missing or makes no sense."""
-    return tuple(_signature(dict(zip(SIGNATURE, each, strict=True))) for each in stated)
-
-
-def _signature(stated: dict[str, bytes]) -> CollectiveSignature:
-    found = {key: _plain(text) for key, text in stated.items()}
-    collective, dtype, group = (
-        str(found[key]) if found[key] not in (None, "") else None for key in ("collective", "dtype", "group")
-    )
-    return CollectiveSignature(
-        collective,
-        dtype,
-        elements_in=_count(found["elements_in"]),
-        elements_out=_count(found["elements_out"]),
-        split_in=_counts(found["split_in"]),
-        split_out=_counts(found["split_out"]),
-        group=group,
-        group_size=_count(found["group_size"], MOST_RANKS) or None,
-        group_ranks=_counts(found["group_ranks"], MOST_RANKS - 1),
-        source=_count(found["source"], MOST_RANKS - 1),
-        target=_count(found["target"], MOST_RANKS - 1),
-        rank=_count(found["rank"], MOST_RANKS - 1),
-    )
+    signatures = []
+    for each in stated:
+        found: dict[str, Any] = {key: _plain(text) for key, text in zip(SIGNATURE, each, strict=True)}
+        for key in ("collective", "dtype", "group"):
+            found[key] = str(found[key]) if found[key] not in (None, "") else None
+        for key in ("elements_in", "elements_out"):
+            found[key] = _count(found[key])
+        for key in ("split_in", "split_out"):
+            found[key] = _counts(found[key])
+        for key in ("source", "target", "rank"):
+            found[key] = _count(found[key], MOST_RANKS - 1)
+        found["group_size"] = _count(found["group_size"], MOST_RANKS) or None
+        found["group_ranks"] = _counts(found["group_ranks"], MOST_RANKS - 1)
+        signatures.append(CollectiveSignature(**found))
+    return tuple(signatures)
 
 
 def _plain(text: bytes) -> object:

@@ -20,6 +20,8 @@ from tracekit.shell import steering_variables
 #: Timed calls of each form where nobody says how many.
 GPU_ITERATIONS = 20
 CPU_ITERATIONS = 10
+#: Settings that are as asked.
+AS_ASKED = ("mode", "dynamic", "batch_size", "height", "width", "steps", "prompt", "pretrained", "seed")
 WITHOUT = "leave --pretrained out: random weights run the same kernels"
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -39,18 +41,10 @@ def fill_in(
         device=device,
         dtype=request.dtype or info.dtype or ("bfloat16" if gpu else "float32"),
         scope=request.scope or next(iter(info.scopes)),
-        mode=request.mode,
         fullgraph=info.fullgraph if request.fullgraph is None else request.fullgraph,
-        dynamic=request.dynamic,
-        batch_size=request.batch_size,
-        height=request.height,
-        width=request.width,
-        steps=request.steps,
-        prompt=request.prompt,
-        pretrained=request.pretrained,
-        seed=request.seed,
         iterations=request.iterations or (gpu_iterations if gpu else CPU_ITERATIONS),
         variables=variables,
+        **{name: getattr(request, name) for name in AS_ASKED},
     )
 
 

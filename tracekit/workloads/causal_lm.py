@@ -1,11 +1,13 @@
 """A causal language model reading a prompt in one forward, or writing one token after it, as google/gemma-2b's
-configuration file has it."""
+configuration file has it. Over ranks its heads and MLPs are split, by transformers' own plan for it."""
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 import torch.distributed as dist
+import transformers
 from msgspec.structs import replace
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, GemmaConfig, GemmaForCausalLM
@@ -17,7 +19,6 @@ from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, parallel_here, random_weights
 from tracekit.workloads.generating import make_call
 from tracekit.workloads.registry import CAUSAL_LM
-from tracekit.workloads.tensor_parallel import arguments_for, key_heads_of, split, with_own_heads
 
 #: Arguments of the configuration that differ between the sizes, and the length of the prompt; the rest is as published.
 FIGURES = "num_hidden_layers hidden_size num_attention_heads head_dim intermediate_size vocab_size".split()
@@ -27,39 +28,18 @@ ARCHITECTURES = {
     "tiny": (2, 64, 2, 32, 128, 1000),
 }
 PROMPT_TOKENS = {"full": 512, "small": 512, "tiny": 32}
+#: Of an attention with one head of keys and values, which all heads share: every rank has it whole.
+SHARED = ("k_proj", "v_proj")
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The model and its prompts on `device`; over ranks each one's part. Raises TracekitError for `regional` where
     weights name no layers, and for heads that cannot be split."""
     parallel = parallel_here(CAUSAL_LM, request, device)
-    ranks = dist.get_world_size() if parallel else 1
+    ranks = dist.get_world_size() if parallel else None
     generation = _generation(request)
     settings = replace(fill_in(CAUSAL_LM, request, size, device), parallel=parallel, generation=generation)
-    dtype: torch.dtype = getattr(torch, settings.dtype)
-    if request.pretrained:
-        progress.detail(f"loading {request.pretrained}")
-        more = arguments_for(load_pretrained(AutoConfig, request.pretrained, None), ranks) if parallel else {}
-        model = load_pretrained(AutoModelForCausalLM, request.pretrained, dtype, **more)
-        model = with_own_heads(model, ranks) if parallel else model.to(device)
-    else:
-        with random_weights(dtype, device, request.seed):
-            model = GemmaForCausalLM(
-                GemmaConfig(
-                    **dict(zip(FIGURES, ARCHITECTURES[size], strict=True)),
-                    num_key_value_heads=1,
-                    # The published file says "gelu", for which transformers has always run the tanh form.
-                    hidden_act="gelu_pytorch_tanh",
-                    max_position_embeddings=8192,
-                    rms_norm_eps=1e-6,
-                    tie_word_embeddings=True,
-                )
-            )
-        if parallel:
-            model = split(model, dtype, ranks)
-    model.requires_grad_(False).eval()
-    # Random weights may well say that a text has ended.
-    model.generation_config.eos_token_id, model.generation_config.pad_token_id = None, 0
+    model = _model(request, size, device, getattr(torch, settings.dtype), ranks, progress)
     tokens = PROMPT_TOKENS[size]
 
     def call_at(other: Request) -> Callable[[], object]:
@@ -67,10 +47,11 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         generator = torch.Generator().manual_seed(settings.seed)
         shape = (other.batch_size, tokens)
         prompts = torch.randint(model.config.vocab_size, shape, generator=generator).to(model.device)
-
         if generation:
             inputs = {"input_ids": prompts, "attention_mask": torch.ones_like(prompts)}
-            return make_call(model, inputs, generation, settings.mode, key_heads_of(model.config, ranks))
+            # Of keys and values; a single one is every rank's.
+            key_heads = max(1, model.config.num_key_value_heads // (ranks or 1))
+            return make_call(model, inputs, generation, settings.mode, key_heads)
 
         def call() -> object:
             with torch.no_grad():
@@ -105,6 +86,67 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         modules=(("model", model),),
         targets_of=partial(_targets, model, layers, settings.pretrained),
     )
+
+
+def _model(request: Request, size: str, device: str, dtype: torch.dtype, ranks: int | None, progress: Progress) -> Any:
+    """The model, or the part of one of so many ranks."""
+    if request.pretrained:
+        progress.detail(f"loading {request.pretrained}")
+        part = _part_of(load_pretrained(AutoConfig, request.pretrained, None), ranks) if ranks else {}
+        model = load_pretrained(AutoModelForCausalLM, request.pretrained, dtype, **part)
+        model = model if ranks else model.to(device)
+    else:
+        with random_weights(dtype, device, request.seed):
+            model = GemmaForCausalLM(
+                GemmaConfig(
+                    **dict(zip(FIGURES, ARCHITECTURES[size], strict=True)),
+                    num_key_value_heads=1,
+                    # The published file says "gelu", for which transformers has always run the tanh form.
+                    hidden_act="gelu_pytorch_tanh",
+                    max_position_embeddings=8192,
+                    rms_norm_eps=1e-6,
+                    tie_word_embeddings=True,
+                )
+            )
+        if ranks:
+            # Every rank has drawn the same weights.
+            part = _part_of(model.config, ranks)
+            model = type(model).from_pretrained(None, state_dict=model.state_dict(), dtype=dtype, **part)
+    if ranks and model.config.num_key_value_heads == 1:
+        for module in model.modules():
+            if hasattr(module, "num_key_value_groups"):
+                module.num_key_value_groups //= ranks
+    model.requires_grad_(False).eval()
+    # Random weights may well say that a text has ended.
+    model.generation_config.eos_token_id, model.generation_config.pad_token_id = None, 0
+    return model
+
+
+def _part_of(config: Any, ranks: int) -> dict[str, Any]:
+    """What `from_pretrained` takes to load this rank's part of the model alone. Raises TracekitError for heads that
+    cannot be split, and for a transformers that has no such arguments."""
+    check_heads(config, ranks)
+    if config.num_key_value_heads == 1:
+        plan = config.base_model_tp_plan or {}
+        # What no rule names is whole on every rank.
+        config.base_model_tp_plan = {name: how for name, how in plan.items() if not name.endswith(SHARED)}
+    try:
+        from transformers.distributed import DistributedConfig
+
+        return {"config": config, "distributed_config": DistributedConfig(tp_size=ranks, tp_plan="auto")}
+    except (ImportError, TypeError):
+        raise TracekitError(
+            f"transformers {transformers.__version__} cannot split a model so: pip install -c constraints.txt"
+            " '.[profile]' in tracekit's checkout"
+        ) from None
+
+
+def check_heads(config: Any, ranks: int) -> None:
+    """Raises TracekitError where the heads cannot be split evenly."""
+    heads, shared = config.num_attention_heads, config.num_key_value_heads
+    if heads % ranks or (shared > 1 and shared % ranks):
+        them = f"{heads} heads" + (f" with {shared} of keys and values" if shared != heads else "")
+        raise TracekitError(f"--parallel tp splits {them}: pass an --nproc that divides them")
 
 
 def _generation(request: Request) -> Generation | None:

@@ -18,7 +18,7 @@ from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads.building import load_pretrained
 from tracekit.workloads.configured import Configured, Drawn, build_configured, look_into_configuration
 from tracekit.workloads.hub_files import MODEL, PIPELINE, find_file, find_optional
-from tracekit.workloads.one_forward import Family, build_one_forward
+from tracekit.workloads.one_forward import build_one_forward
 from tracekit.workloads.one_forward_table import ROWS, OneForward
 from tracekit.workloads.unlisted import may_download, source_of
 
@@ -26,6 +26,8 @@ Config = Mapping[str, Any]
 
 #: SDXL tells its UNet an image's size, crop and target: six numbers.
 TIME_IDS = 6
+#: What configurations call the width of a prompt's embeddings: of several the first that is set.
+TEXT_WIDTHS = ("joint_attention_dim", "caption_channels", "cross_attention_dim")
 #: Wan makes 81 frames of a video, four to a latent after the first.
 VIDEO_LATENTS = 21
 
@@ -120,32 +122,24 @@ def _flux(config: Config, step: Step) -> dict[str, Any]:
     return {**made, "guidance": step.times(3.5)} if config["guidance_embeds"] else made
 
 
-def _transformer(
-    config: Config,
-    step: Step,
-    *,
-    text: tuple[str, ...] = (),
-    timestep: float = 500.0,
-    pooled: bool = False,
-    labels: bool = False,
-    guidance: float | None = None,
-) -> dict[str, Any]:
-    """What most take. `text` names the figures of which the first that is set is the width of a prompt's embeddings."""
+def _transformer(config: Config, step: Step, timestep: float = 500.0) -> dict[str, Any]:
+    """What most take: a prompt's embeddings, or a class where they read none."""
     made: dict[str, Any] = {"hidden_states": step.noise(config["in_channels"], step.height, step.width)}
-    if text:
-        made["encoder_hidden_states"] = step.noise(step.tokens, next(config[name] for name in text if config[name]))
-    if pooled:
+    if step.tokens:
+        width = next(config[name] for name in TEXT_WIDTHS if config.get(name))
+        made["encoder_hidden_states"] = step.noise(step.tokens, width)
+    if config.get("pooled_projection_dim"):
         made["pooled_projections"] = step.noise(config["pooled_projection_dim"])
     made["timestep"] = step.times(timestep)
-    if labels:
+    if not step.tokens:
         made["class_labels"] = step.labels(config["num_embeds_ada_norm"])
-    if guidance and config.get("guidance_embeds"):
-        made["guidance"] = step.times(guidance)
+    if config.get("guidance_embeds"):
+        made["guidance"] = step.times(4.5)
     return made
 
 
 def _pixart(config: Config, step: Step) -> dict[str, Any]:
-    made = _transformer(config, step, text=("caption_channels", "cross_attention_dim"))
+    made = _transformer(config, step)
     # As the class itself decides where its configuration does not.
     extra = config["use_additional_conditions"]
     if config["sample_size"] == 128 if extra is None else extra:
@@ -170,17 +164,11 @@ KNOWN: Mapping[str, Known] = {
     "UNet2DConditionModel": Known(_unet, tokens=77, guided=True, pack=1, pixels=(512, 512)),
     "UNet2DModel": Known(_unet, tokens=0, guided=False, shrink=1, pack=1, pixels=(256, 256)),
     "FluxTransformer2DModel": Known(_flux, tokens=512, guided=False),
-    "SD3Transformer2DModel": Known(
-        partial(_transformer, text=("joint_attention_dim",), pooled=True), tokens=333, guided=True
-    ),
+    "SD3Transformer2DModel": Known(_transformer, tokens=333, guided=True),
     "PixArtTransformer2DModel": Known(_pixart, tokens=120, guided=True),
-    "SanaTransformer2DModel": Known(
-        partial(_transformer, text=("caption_channels",), guidance=4.5), tokens=300, guided=True, shrink=32, pack=1
-    ),
-    "AuraFlowTransformer2DModel": Known(
-        partial(_transformer, text=("joint_attention_dim",), timestep=0.5), tokens=256, guided=True
-    ),
-    "DiTTransformer2DModel": Known(partial(_transformer, labels=True), tokens=0, guided=True, pixels=(256, 256)),
+    "SanaTransformer2DModel": Known(_transformer, tokens=300, guided=True, shrink=32, pack=1),
+    "AuraFlowTransformer2DModel": Known(partial(_transformer, timestep=0.5), tokens=256, guided=True),
+    "DiTTransformer2DModel": Known(_transformer, tokens=0, guided=True, pixels=(256, 256)),
     "WanTransformer3DModel": Known(_wan, tokens=512, guided=False, pixels=(480, 832)),
 }
 
@@ -193,16 +181,18 @@ WAY_OUT = "profile your own model: tracekit profile my_model.py:build"
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The denoiser and its inputs on `device`, ready to be called. `size` is already chosen."""
     if request.workload in ROWS:
-        return build_one_forward(FAMILY, request, size, device, progress)
+        return build_one_forward(_make, draw, request, size, device, progress)
     return build_configured(_read, request, size, device, progress)
 
 
-def _draw_row(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> dict[str, Any]:
+def _make(row: OneForward, size: str) -> Any:
+    return getattr(diffusers, row.kind)(**row.figures_at(size))
+
+
+def draw(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> dict[str, Any]:
+    """The arguments of a row's step."""
     request = Request(row.name, batch_size=count, seed=seed, height=sizes["height"], width=sizes["width"])
     return draw_step(KNOWN[row.kind], model.config, request, None).arguments
-
-
-FAMILY = Family(lambda row, size: getattr(diffusers, row.kind)(**row.figures_at(size)), _draw_row)
 
 
 def _read(request: Request, size: str) -> Configured | None:

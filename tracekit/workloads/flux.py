@@ -3,13 +3,18 @@
 Architecture figures are those of the published configuration files of black-forest-labs/FLUX.1-dev; what differs in
 black-forest-labs/FLUX.1-schnell is as in its own, and it is called as its model card and diffusers' documentation say:
 guidance 0, 4 steps, 256 tokens of T5 at most.
+
+Over ranks each has a part of the transformer's tokens, by diffusers' context parallelism, and all of them meet in
+attention. Ulysses deals out heads for it, all-to-all; ring passes keys and values on.
 """
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import torch
+import torch.distributed as dist
 from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxPipeline, FluxTransformer2DModel
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,18 +22,21 @@ from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component, Settings
+from tracekit.model.run import Component, Parallel, Settings
 from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget, Request, WorkloadInfo
 from tracekit.shell import joined
 from tracekit.workloads import inputs
 from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, parallel_here, random_weights
-from tracekit.workloads.context_parallel import check_split, spread
 from tracekit.workloads.registry import FLUX, FLUX_SCHNELL
+from tracekit.workloads.scopes import repeated_blocks
 
 #: The VAE shrinks by 8, and the transformer packs 2x2 latents into a token.
 PIXELS_OF_TOKEN = 16
 #: The pipeline's parts that hold weights.
 MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")
+#: Ring adds up what each part of the keys gives and needs the softmax's sums for it, which PyTorch's own choice of an
+#: attention kernel does not return.
+RING_ATTENTION = "_native_cudnn"
 
 
 class Architecture(Struct, frozen=True):
@@ -114,10 +122,11 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         pipeline = _random_pipeline(variant, architecture, dtype, device, request.seed, progress)
     pipeline.set_progress_bar_config(disable=True)
     if parallel:
-        spread(pipeline.transformer, parallel)
+        _spread(pipeline.transformer, parallel)
 
     def call_at(other: Request) -> Callable[[], object]:
-        return _make_call(variant, pipeline, _settings(variant, other, size, device), architecture.text_tokens)
+        asked = _settings(variant, other, size, device)
+        return partial(_call, pipeline, asked, variant.guidance_scale, architecture.text_tokens)
 
     note = (
         f"One call generates images of {settings.height}x{settings.width}, batch size {settings.batch_size}, in"
@@ -213,25 +222,19 @@ def _random_pipeline(
     )
 
 
-def _make_call(variant: Variant, pipeline: FluxPipeline, settings: Settings, text_tokens: int) -> Callable[[], object]:
-    device = torch.device(settings.device)
-
-    def call() -> object:
+def _call(pipeline: FluxPipeline, settings: Settings, guidance_scale: float, text_tokens: int) -> object:
+    return pipeline(
+        prompt=[settings.prompt] * settings.batch_size,
+        height=settings.height,
+        width=settings.width,
+        num_inference_steps=settings.steps,
+        guidance_scale=guidance_scale,
+        max_sequence_length=text_tokens,
         # The same noise in every call of every form.
-        generator = torch.Generator(device).manual_seed(settings.seed)
-        return pipeline(
-            prompt=[settings.prompt] * settings.batch_size,
-            height=settings.height,
-            width=settings.width,
-            num_inference_steps=settings.steps,
-            guidance_scale=variant.guidance_scale,
-            max_sequence_length=text_tokens,
-            generator=generator,
-            output_type="pt",
-            return_dict=False,
-        )[0]
-
-    return call
+        generator=torch.Generator(settings.device).manual_seed(settings.seed),
+        output_type="pt",
+        return_dict=False,
+    )[0]
 
 
 def _parts(pipeline: FluxPipeline) -> dict[str, tuple[CompileTarget, ...]]:
@@ -251,10 +254,43 @@ def _targets(pipeline: FluxPipeline, scope: str) -> tuple[CompileTarget, ...]:
     if scope == "all":
         return tuple(target for targets in _parts(pipeline).values() for target in targets)
     if scope == "regional":
-        # The blocks that diffusers' own `compile_repeated_blocks` compiles.
-        return tuple(
-            CompileTarget(f"transformer.{name}", block)
-            for name, block in pipeline.transformer.named_modules()
-            if type(block).__name__ in pipeline.transformer._repeated_blocks
-        )
+        blocks = repeated_blocks([("transformer", pipeline.transformer)])
+        return tuple(CompileTarget(name, block) for name, block in blocks.items())
     return _parts(pipeline)[scope]
+
+
+def check_split(settings: Settings, heads: int, tokens: tuple[int, ...]) -> None:
+    """Raises TracekitError where heads or tokens (of images, of prompts) cannot be dealt out evenly, and where a device
+    or a data type has no such attention."""
+    parallel, ranks = settings.parallel, dist.get_world_size()
+    dealt = {"ulysses": (heads, *tokens), "ring": tokens}[str(parallel)]
+    if any(each % ranks for each in dealt):
+        of_heads = f"{heads} heads and " if parallel == "ulysses" else ""
+        counts = " + ".join(map(str, tokens))
+        raise TracekitError(
+            f"--parallel {parallel} splits {of_heads}{counts} tokens: pass an --nproc that divides them"
+        )
+    if parallel == "ring" and settings.device == "cpu":
+        raise TracekitError("--parallel ring runs on GPUs alone, by cuDNN's attention: pass --parallel ulysses")
+    if parallel == "ring" and settings.dtype == "float32":
+        raise TracekitError("--parallel ring has no attention in float32: pass --dtype bfloat16 or float16")
+
+
+def _spread(transformer: Any, parallel: Parallel) -> None:
+    """From now on the transformer's calls are those of one rank of the job. A job of one rank is left as it is."""
+    ranks = dist.get_world_size()
+    if ranks == 1:
+        return
+    try:
+        from diffusers import ContextParallelConfig
+    except ImportError:
+        raise TracekitError(
+            "this diffusers has no context parallelism: pip install -c constraints.txt '.[profile]' in tracekit's"
+            " checkout"
+        ) from None
+    if parallel == "ring":
+        transformer.set_attention_backend(RING_ATTENTION)
+    # diffusers numbers devices modulo how many accelerators there are: none where the device is a CPU.
+    count = max(1, torch.accelerator.device_count())
+    with patch.object(torch.accelerator, "device_count", return_value=count):
+        transformer.enable_parallelism(config=ContextParallelConfig(**{f"{parallel}_degree": ranks}))

@@ -18,13 +18,12 @@ from torch.utils.checkpoint import checkpoint
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
-from tracekit.model.run import CompileOrder, Component, Parallel
+from tracekit.model.run import Component, Parallel
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.building import count_parameters, fill_in, parallel_here, random_weights
 from tracekit.workloads.registry import GPT
 
 HEAD_WIDTH = 64
-DEFAULT_ORDER: CompileOrder = "after-sharding"
 
 
 class Architecture(Struct, frozen=True):
@@ -100,12 +99,11 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     """The step, with random weights and token ids. Raises TracekitError for sizes and splits that do not go."""
     architecture = ARCHITECTURES[size]
     tokens = request.seq_length or architecture.tokens
-    ranks = dist.get_world_size() if dist.is_initialized() else 1
     parallel = parallel_here(GPT, request, device)
     filled = fill_in(GPT, request, size, device)
     order = request.compile_order
-    if (parallel, filled.scope) == ("fsdp2", "regional"):
-        order = order or DEFAULT_ORDER
+    if order is None and (parallel, filled.scope) == ("fsdp2", "regional"):
+        order = "after-sharding"
     if (parallel, filled.scope, request.fullgraph) == ("fsdp2", "model", None):
         # Dynamo goes around the hooks of each sharded block.
         filled = replace(filled, fullgraph=False)
@@ -124,7 +122,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     parameters = count_parameters(model)
     if order == "before-sharding":
         model.blocks = nn.ModuleList(map(Enclosed, model.blocks))
-    called = _parallel(model, parallel, ranks, device)
+    called = _parallel(model, parallel, device)
     drawn = torch.Generator().manual_seed(
         # Tensor parallel ranks work on one batch together, others each on their own.
         request.seed + (dist.get_rank() if parallel in ("ddp", "fsdp2") else 0)
@@ -165,7 +163,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     )
 
 
-def _parallel(model: Gpt, parallel: Parallel | None, ranks: int, device: str) -> Any:
+def _parallel(model: Gpt, parallel: Parallel | None, device: str) -> Any:
     """What is called in the model's place. Raises TracekitError where the heads cannot be split."""
     if parallel is None:
         return model
@@ -175,6 +173,7 @@ def _parallel(model: Gpt, parallel: Parallel | None, ranks: int, device: str) ->
         return DistributedDataParallel(model, device_ids=[torch.cuda.current_device()] if device == "cuda" else None)
     from torch.distributed.device_mesh import init_device_mesh
 
+    ranks = dist.get_world_size()
     mesh = init_device_mesh(device, (ranks,))
     if parallel == "fsdp2":
         from torch.distributed.fsdp import fully_shard

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from msgspec import Struct
 from msgspec.structs import replace
 from torch import nn
 
@@ -21,28 +20,28 @@ Arguments = dict[str, Any]
 RANDOM = "Random weights: the output is meaningless, kernels and shapes are the model's."
 
 
-class Family(Struct, frozen=True):
-    """How a row's model of a size is made, where torch makes models now, and its real weights are loaded. `draw` makes
-    the arguments of a forward of this model, in these sizes, so many at once, by a seed: on the CPU, the same for every
-    device; floats among them are cast to the run's dtype."""
-
-    make: Callable[[OneForward, str], Any]
-    draw: Callable[[OneForward, Any, Mapping[str, int], int, int], Arguments]
-    load: Callable[[OneForward, str, torch.dtype], Any] | None = None
-
-
-def build_one_forward(family: Family, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The row's model and its inputs on `device`, ready to be called. `size` is already chosen. Raises TracekitError
-    for pretrained weights that cannot be had or are another model's."""
+def build_one_forward(
+    make: Callable[[OneForward, str], Any],
+    draw: Callable[[OneForward, Any, Mapping[str, int], int, int], Arguments],
+    request: Request,
+    size: str,
+    device: str,
+    progress: Progress,
+    load: Callable[[OneForward, str, torch.dtype], Any] | None = None,
+) -> BuiltWorkload:
+    """The row's model and its inputs on `device`, ready to be called. `make` gives the model of a size, where torch
+    makes models now, `load` one with real weights. `draw` makes the arguments of a forward of this model, in these
+    sizes, so many at once, by a seed: on the CPU, the same for every device; floats among them are cast to the run's
+    dtype. Raises TracekitError for pretrained weights that cannot be had or are another model's."""
     row = ROWS[request.workload]
     settings = fill_in(row.info, request, size, device, gpu_iterations=row.gpu_iterations)
     dtype: torch.dtype = getattr(torch, settings.dtype)
-    if request.pretrained and family.load:
+    if request.pretrained and load:
         progress.detail(f"loading {request.pretrained}")
-        model = family.load(row, request.pretrained, dtype)
+        model = load(row, request.pretrained, dtype)
     else:
         with random_weights(dtype, device, request.seed):
-            model = family.make(row, size)
+            model = make(row, size)
     sizes = drawn_sizes(row, size, model)
 
     def read(found: Any) -> object:
@@ -51,10 +50,10 @@ def build_one_forward(family: Family, request: Request, size: str, device: str, 
         outputs = tuple(getattr(found, name) for name in row.outputs)
         return outputs[0] if row.bare else outputs
 
-    def draw(asked: Request) -> dict[str, Any]:
-        return family.draw(row, model, sizes, asked.batch_size, settings.seed)
+    def arguments(asked: Request) -> Arguments:
+        return draw(row, model, sizes, asked.batch_size, settings.seed)
 
-    built = built_forward(row.info, settings, model, request, draw, read)
+    built = built_forward(row.info, settings, model, request, arguments, read)
     note = (
         f"One call {row.does.format(**sizes)}, batch size {settings.batch_size}. Inputs are on the device before the"
         f" call; {' and '.join(row.outputs)} stay on it."
@@ -102,7 +101,7 @@ def drawn_sizes(row: OneForward, size: str, model: Any) -> dict[str, int]:
     """In which sizes a model's inputs are drawn. One that is made for images of one size is shown such, also where real
     weights bring a size of their own."""
     sizes = dict(row.sizes[size].drawn)
-    if "image_size" in row.figures:
+    if "image_size" in row.tiny_figures:
         sizes |= {"height": model.config.image_size, "width": model.config.image_size}
     return sizes
 
@@ -145,4 +144,4 @@ def _make_blocks(row: OneForward, size: str) -> nn.Sequential:
 
 
 #: The row `mlp`: what a transformer does between its attentions, small enough to know by heart.
-build = partial(build_one_forward, Family(_make_blocks, _draw_hidden_states))
+build = partial(build_one_forward, _make_blocks, _draw_hidden_states)

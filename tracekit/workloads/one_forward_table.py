@@ -1,22 +1,15 @@
 """Workloads whose call is one forward: a row each. Imports no torch.
 
 Architecture figures are those of the published configuration files that `checkpoint` names, and of
-stabilityai/stable-diffusion-xl-base-1.0.
+stabilityai/stable-diffusion-xl-base-1.0. What a configuration's class has by default as published is not repeated.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
 from tracekit.model.workload import NO_BREAKS, WorkloadInfo
-
-
-class BySize(NamedTuple):
-    """A figure that differs between the sizes."""
-
-    full: Any
-    tiny: Any
 
 
 class Size(Struct, frozen=True):
@@ -29,18 +22,19 @@ class Size(Struct, frozen=True):
 
 class OneForward(Struct, frozen=True, kw_only=True):
     """A row. `family` is the module that builds it, `kind` the model's class there, `figures` the arguments of its
-    configuration, some of them `BySize`. `draws` names what the family draws for the inputs, `does` says in the
-    report's notes what a call does with it, `outputs` names what a call gives: a tuple, or the one output itself where
-    it is `bare`. `needs` are further packages. The rest is as in `WorkloadInfo`; `inputs` of None are images, and
-    `checkpoint` is of the full size."""
+    configuration, and `tiny_figures` those that the tiny size has in their place. `draws` names what the family draws
+    for the inputs, `does` says in the report's notes what a call does with it, `outputs` names what a call gives: a
+    tuple, or the one output itself where it is `bare`. `needs` are further packages. The rest is as in `WorkloadInfo`;
+    `inputs` of None are images, and `checkpoint` is of the full size."""
 
     name: str
     title: str
     kind: str
     full: Size
     tiny: Size
-    figures: Mapping[str, Any]
+    tiny_figures: Mapping[str, Any]
     parameters: int
+    figures: Mapping[str, Any] = {}
     does: str = "classifies images of {height}x{width}"
     draws: str = "images"
     inputs: str | None = None
@@ -61,8 +55,7 @@ class OneForward(Struct, frozen=True, kw_only=True):
 
     def figures_at(self, size: str) -> dict[str, Any]:
         """The arguments of the model's configuration at one size."""
-        found: dict[str, Any] = _at(self.figures, size)
-        return found
+        return {**self.figures, **(self.tiny_figures if size == "tiny" else {})}
 
     @property
     def info(self) -> WorkloadInfo:
@@ -87,68 +80,36 @@ class OneForward(Struct, frozen=True, kw_only=True):
         )
 
 
-def _at(figure: Any, size: str) -> Any:
-    """The figure, and all inside it, as it is at this size."""
-    if isinstance(figure, BySize):
-        return _at(getattr(figure, size), size)
-    return {name: _at(each, size) for name, each in figure.items()} if isinstance(figure, Mapping) else figure
-
-
 def _pixels(height: int, width: int | None = None) -> dict[str, int]:
     return {"height": height, "width": width or height}
 
 
-#: A base-size stack of transformer layers, as most configurations name its figures.
-BASE = {
-    "num_hidden_layers": BySize(12, 2),
-    "hidden_size": BySize(768, 64),
-    "num_attention_heads": BySize(12, 2),
-    "intermediate_size": BySize(3072, 128),
-}
-#: A transformer over patches of 16x16 pixels.
-B_16 = {**BASE, "image_size": BySize(224, 64), "patch_size": 16}
-B_16_FULL = Size("the published architecture: 12 layers, 768 wide, 224x224 in patches of 16", _pixels(224), 1.5)
-B_16_TINY = Size("64 wide, 2 layers, for a CPU: 64x64", _pixels(64))
+#: Figures of tiny models, as most configurations name them.
+STACK = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 128}
+RESNET = {"depths": [1, 1, 1, 1], "hidden_sizes": [16, 32, 64, 128], "embedding_size": 8}
+SWIN = {"embed_dim": 16, "depths": [1, 1, 1, 1], "num_heads": [1, 2, 2, 2], "window_size": 4}
 #: A ResNet or a Swin that another model takes all four stages of.
 STAGES = {"out_features": ["stage1", "stage2", "stage3", "stage4"]}
+RESNET_STAGES = {"model_type": "resnet", **STAGES}
+SWIN_STAGES = {"model_type": "swin", **STAGES}
+#: A transformer over patches of 16x16 pixels.
+B_16_FULL = Size("the published architecture: 12 layers, 768 wide, 224x224 in patches of 16", _pixels(224), 1.5)
+B_16_TINY = Size("64 wide, 2 layers, for a CPU: 64x64", _pixels(64))
+WHISPER = "the published architecture: 12 + 12 layers, 768 wide; 30 s of audio, 64 tokens"
 SEGMENTS = "segments images of {height}x{width}"
 MASKS = ("class_queries_logits", "masks_queries_logits")
 BOXES = ("logits", "pred_boxes")
 
 
-def _resnet(depths: list[int]) -> dict[str, Any]:
-    return {
-        "depths": BySize(depths, [1, 1, 1, 1]),
-        "hidden_sizes": BySize([256, 512, 1024, 2048], [16, 32, 64, 128]),
-        "embedding_size": BySize(64, 8),
-    }
-
-
-def _swin(width: int, depths: BySize, heads: list[int], window: int, **more: BySize) -> dict[str, Any]:
-    return {
-        "model_type": "swin",
-        "embed_dim": BySize(width, 16),
-        "depths": depths,
-        "num_heads": BySize(heads, [1, 2, 2, 2]),
-        "window_size": BySize(window, 4),
-        **more,
-        **STAGES,
-    }
-
-
-def _both_stacks(layers: int, width: int, heads: int, feed_forward: int, tiny: tuple[int, ...]) -> dict[str, BySize]:
-    """An encoder and a decoder of the same figures; `tiny` has the four of the tiny size."""
-    figures = {
-        "layers": BySize(layers, tiny[0]),
-        "attention_heads": BySize(heads, tiny[2]),
-        "ffn_dim": BySize(feed_forward, tiny[3]),
-    }
+def _both_stacks(layers: int, width: int, heads: int, feed_forward: int) -> dict[str, int]:
+    """An encoder and a decoder of the same figures."""
+    figures = {"layers": layers, "attention_heads": heads, "ffn_dim": feed_forward}
     stacks = {f"{stack}_{name}": each for stack in ("encoder", "decoder") for name, each in figures.items()}
-    return {"d_model": BySize(width, tiny[1]), **stacks}
+    return {"d_model": width, **stacks}
 
 
-#: Of a DETR.
-DETR_STACKS = _both_stacks(6, 256, 8, 2048, tiny=(1, 32, 2, 64))
+#: Of a tiny DETR.
+DETR = {"num_queries": 10, **_both_stacks(1, 32, 2, 64)}
 
 
 def _detr(depth: int, depths: list[int], queries: int = 100, **row: Any) -> OneForward:
@@ -163,10 +124,10 @@ def _detr(depth: int, depths: list[int], queries: int = 100, **row: Any) -> OneF
             "use_timm_backbone": False,
             "use_pretrained_backbone": False,
             "num_labels": 91,
-            "num_queries": BySize(queries, 10),
-            **DETR_STACKS,
-            "backbone_config": {"model_type": "resnet", **_resnet(depths), **STAGES},
+            "num_queries": queries,
+            "backbone_config": {**RESNET_STAGES, "depths": depths},
         },
+        tiny_figures={**DETR, "backbone_config": {**RESNET_STAGES, **RESNET}},
         does="detects objects in images of {height}x{width}",
         outputs=BOXES,
         **row,
@@ -180,7 +141,8 @@ ONE_FORWARD = (
         kind="ViTForImageClassification",
         full=B_16_FULL,
         tiny=B_16_TINY,
-        figures={**B_16, "hidden_act": "gelu", "layer_norm_eps": 1e-12, "qkv_bias": True, "num_labels": 1000},
+        figures={"num_labels": 1000},
+        tiny_figures={**STACK, "image_size": 64},
         bare=True,
         parameters=86_567_656,
         checkpoint="google/vit-base-patch16-224",
@@ -192,14 +154,8 @@ ONE_FORWARD = (
         kind="BeitForImageClassification",
         full=B_16_FULL,
         tiny=B_16_TINY,
-        figures={
-            **B_16,
-            "use_relative_position_bias": True,
-            "use_absolute_position_embeddings": False,
-            "use_mean_pooling": True,
-            "layer_scale_init_value": 0.1,
-            "num_labels": 21_841,
-        },
+        figures={"use_relative_position_bias": True, "num_labels": 21_841},
+        tiny_figures={**STACK, "image_size": 64},
         parameters=102_557_713,
         checkpoint="microsoft/beit-base-patch16-224-pt22k-ft22k",
     ),
@@ -209,11 +165,8 @@ ONE_FORWARD = (
         kind="ConvNextForImageClassification",
         full=Size("the published architecture: 36 blocks, 192 to 1536 wide, 224x224", _pixels(224), 1.5),
         tiny=Size("4 blocks, 16 to 128 wide, for a CPU: 64x64", _pixels(64)),
-        figures={
-            "depths": BySize([3, 3, 27, 3], [1, 1, 1, 1]),
-            "hidden_sizes": BySize([192, 384, 768, 1536], [16, 32, 64, 128]),
-            "num_labels": 1000,
-        },
+        figures={"depths": [3, 3, 27, 3], "hidden_sizes": [192, 384, 768, 1536], "num_labels": 1000},
+        tiny_figures={"depths": [1, 1, 1, 1], "hidden_sizes": [16, 32, 64, 128]},
         parameters=197_767_336,
         checkpoint="facebook/convnext-large-224",
     ),
@@ -223,7 +176,8 @@ ONE_FORWARD = (
         kind="ResNetForImageClassification",
         full=Size("the published architecture: 16 bottleneck blocks, 224x224", _pixels(224), 1.0),
         tiny=Size("4 bottleneck blocks, for a CPU: 64x64", _pixels(64)),
-        figures={**_resnet([3, 4, 6, 3]), "layer_type": "bottleneck", "num_labels": 1000},
+        figures={"num_labels": 1000},
+        tiny_figures=RESNET,
         parameters=25_557_032,
         checkpoint="microsoft/resnet-50",
     ),
@@ -233,12 +187,12 @@ ONE_FORWARD = (
         kind="SegformerForSemanticSegmentation",
         full=Size("the published architecture: 8 layers, 32 to 256 wide, 512x512", _pixels(512), 1.0),
         tiny=Size("4 layers, 16 to 32 wide, for a CPU: 64x64", _pixels(64)),
-        figures={
-            "depths": BySize([2, 2, 2, 2], [1, 1, 1, 1]),
-            "hidden_sizes": BySize([32, 64, 160, 256], [16, 16, 32, 32]),
-            "num_attention_heads": BySize([1, 2, 5, 8], [1, 1, 2, 2]),
-            "decoder_hidden_size": BySize(256, 32),
-            "num_labels": 150,
+        figures={"num_labels": 150},
+        tiny_figures={
+            "depths": [1, 1, 1, 1],
+            "hidden_sizes": [16, 16, 32, 32],
+            "num_attention_heads": [1, 1, 2, 2],
+            "decoder_hidden_size": 32,
         },
         does=SEGMENTS,
         parameters=3_752_694,
@@ -250,18 +204,18 @@ ONE_FORWARD = (
         kind="Mask2FormerForUniversalSegmentation",
         full=Size("the published architecture: Swin-T, 100 queries, 384x384", _pixels(384), 1.5),
         tiny=Size("a Swin 16 wide, 10 queries, for a CPU: 64x64", _pixels(64)),
-        figures={
-            "num_queries": BySize(100, 10),
-            "encoder_layers": BySize(6, 1),
-            "decoder_layers": BySize(10, 2),
-            "feature_size": BySize(256, 32),
-            "mask_feature_size": BySize(256, 32),
-            "hidden_dim": BySize(256, 32),
-            "encoder_feedforward_dim": BySize(1024, 64),
-            "dim_feedforward": BySize(2048, 64),
-            "num_attention_heads": BySize(8, 2),
-            "backbone_config": _swin(96, BySize([2, 2, 6, 2], [1, 1, 1, 1]), [3, 6, 12, 24], 7),
-            "num_labels": 133,
+        figures={"backbone_config": SWIN_STAGES, "num_labels": 133},
+        tiny_figures={
+            "num_queries": 10,
+            "encoder_layers": 1,
+            "decoder_layers": 2,
+            "feature_size": 32,
+            "mask_feature_size": 32,
+            "hidden_dim": 32,
+            "encoder_feedforward_dim": 64,
+            "dim_feedforward": 64,
+            "num_attention_heads": 2,
+            "backbone_config": {**SWIN_STAGES, **SWIN},
         },
         does=SEGMENTS,
         outputs=MASKS,
@@ -277,14 +231,22 @@ ONE_FORWARD = (
         full=Size("the published architecture: Swin-B, 100 queries, 640x640", _pixels(640), 2.0),
         tiny=Size("a Swin 16 wide, 10 queries, for a CPU: 64x64", _pixels(64)),
         figures={
-            "backbone_config": _swin(
-                128, BySize([2, 2, 18, 2], [2, 1, 1, 1]), [4, 8, 16, 32], 12, image_size=BySize(384, 64)
-            ),
-            # Of DETR it takes the decoder alone.
-            "decoder_config": {"model_type": "detr", "num_queries": BySize(100, 10), **DETR_STACKS},
-            "fpn_feature_size": BySize(256, 32),
-            "mask_feature_size": BySize(256, 32),
+            "backbone_config": {
+                **SWIN_STAGES,
+                "image_size": 384,
+                "embed_dim": 128,
+                "depths": [2, 2, 18, 2],
+                "num_heads": [4, 8, 16, 32],
+                "window_size": 12,
+            },
             "num_labels": 150,
+        },
+        tiny_figures={
+            "backbone_config": {**SWIN_STAGES, **SWIN, "depths": [2, 1, 1, 1], "image_size": 64},
+            # Of DETR it takes the decoder alone.
+            "decoder_config": {"model_type": "detr", **DETR},
+            "fpn_feature_size": 32,
+            "mask_feature_size": 32,
         },
         does=SEGMENTS,
         outputs=MASKS,
@@ -299,17 +261,8 @@ ONE_FORWARD = (
         kind="MobileNetV2ForSemanticSegmentation",
         full=Size("the published architecture: full width, 513x513", _pixels(513), 1.0),
         tiny=Size("a quarter of the width, for a CPU: 65x65", _pixels(65)),
-        figures={
-            "depth_multiplier": BySize(1.0, 0.25),
-            "image_size": BySize(513, 65),
-            "output_stride": 8,
-            "expand_ratio": 6.0,
-            "finegrained_output": True,
-            "first_layer_is_expansion": True,
-            "tf_padding": True,
-            "hidden_act": "relu6",
-            "num_labels": 21,
-        },
+        figures={"image_size": 513, "output_stride": 8, "num_labels": 21},
+        tiny_figures={"image_size": 65, "depth_multiplier": 0.25},
         does=SEGMENTS,
         parameters=2_525_717,
         checkpoint="google/deeplabv3_mobilenet_v2_1.0_513",
@@ -320,17 +273,10 @@ ONE_FORWARD = (
         kind="OwlViTForObjectDetection",
         full=Size("the published architecture: 12 layers, 768 wide, 768x768 in patches of 32", _pixels(768), 1.5),
         tiny=B_16_TINY,
-        figures={
-            "text_config": {
-                "num_hidden_layers": BySize(12, 2),
-                "hidden_size": BySize(512, 32),
-                "num_attention_heads": BySize(8, 2),
-                "intermediate_size": BySize(2048, 64),
-                "max_position_embeddings": 16,
-                "hidden_act": "quick_gelu",
-            },
-            "vision_config": {**BASE, "image_size": BySize(768, 64), "patch_size": 32, "hidden_act": "quick_gelu"},
-            "projection_dim": BySize(512, 32),
+        tiny_figures={
+            "text_config": {**STACK, "hidden_size": 32, "intermediate_size": 64},
+            "vision_config": {**STACK, "image_size": 64},
+            "projection_dim": 32,
         },
         draws="images and phrases",
         does="detects two phrases in images of {height}x{width}",
@@ -375,24 +321,30 @@ ONE_FORWARD = (
         full=Size("the published architecture: 320 to 1280 wide; 1024x1024, with guidance", _pixels(1024), 9.0),
         tiny=Size("32 to 64 wide, for a CPU; 128x128, with guidance", _pixels(128)),
         figures={
-            "sample_size": BySize(128, 16),
-            "block_out_channels": BySize((320, 640, 1280), (32, 64)),
-            "down_block_types": BySize(
-                ("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"), ("DownBlock2D", "CrossAttnDownBlock2D")
-            ),
-            "up_block_types": BySize(
-                ("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"), ("CrossAttnUpBlock2D", "UpBlock2D")
-            ),
-            "layers_per_block": BySize(2, 1),
-            "attention_head_dim": BySize((5, 10, 20), (1, 2)),
-            "transformer_layers_per_block": BySize((1, 2, 10), (1, 1)),
-            "cross_attention_dim": BySize(2048, 32),
-            "addition_time_embed_dim": BySize(256, 8),
-            "projection_class_embeddings_input_dim": BySize(2816, 64),
+            "sample_size": 128,
+            "block_out_channels": (320, 640, 1280),
+            "down_block_types": ("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+            "up_block_types": ("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+            "attention_head_dim": (5, 10, 20),
+            "transformer_layers_per_block": (1, 2, 10),
+            "cross_attention_dim": 2048,
+            "addition_time_embed_dim": 256,
+            "projection_class_embeddings_input_dim": 2816,
             "use_linear_projection": True,
             "addition_embed_type": "text_time",
         },
-        draws="a denoising step",
+        tiny_figures={
+            "sample_size": 16,
+            "block_out_channels": (32, 64),
+            "down_block_types": ("DownBlock2D", "CrossAttnDownBlock2D"),
+            "up_block_types": ("CrossAttnUpBlock2D", "UpBlock2D"),
+            "layers_per_block": 1,
+            "attention_head_dim": (1, 2),
+            "transformer_layers_per_block": (1, 1),
+            "cross_attention_dim": 32,
+            "addition_time_embed_dim": 8,
+            "projection_class_embeddings_input_dim": 64,
+        },
         does="runs one denoising step of images of {height}x{width}, with and without prompt (guidance)",
         outputs=("sample",),
         inputs="sample 2x4x128x128, timestep scalar, encoder_hidden_states 2x77x2048, text_embeds 2x1280, time_ids 2x6",
@@ -405,7 +357,7 @@ ONE_FORWARD = (
         kind="BertForMaskedLM",
         full=Size("the published architecture: 12 layers, 768 wide; 128 tokens", {"tokens": 128}, 1.5),
         tiny=Size("64 wide, 2 layers, for a CPU; 16 tokens", {"tokens": 16}),
-        figures={**BASE, "vocab_size": BySize(30_522, 1000)},
+        tiny_figures={**STACK, "vocab_size": 1000},
         draws="sentences",
         does="encodes sequences of {tokens} random token ids",
         inputs="input_ids 1x128, attention_mask 1x128",
@@ -416,20 +368,12 @@ ONE_FORWARD = (
         name="whisper",
         title="Whisper-small, one forward: transformers.WhisperForConditionalGeneration",
         kind="WhisperForConditionalGeneration",
-        full=Size(
-            "the published architecture: 12 + 12 layers, 768 wide; 30 s of audio, 64 tokens",
-            {"seconds": 30, "tokens": 64},
-            2.0,
-        ),
+        full=Size(WHISPER, {"seconds": 30, "tokens": 64}, 2.0),
         tiny=Size("64 wide, 2 + 2 layers, for a CPU; 1 s of audio, 8 tokens", {"seconds": 1, "tokens": 8}),
-        figures={
-            **_both_stacks(12, 768, 12, 3072, tiny=(2, 64, 2, 128)),
-            # Two frames of the spectrum, each 10 ms, become one position.
-            "max_source_positions": BySize(1500, 50),
-            "vocab_size": 51_865,
-            # Nothing is written after what is read.
-            "use_cache": False,
-        },
+        # Nothing is written after what is read.
+        figures={**_both_stacks(12, 768, 12, 3072), "use_cache": False},
+        # Two frames of the spectrum, each 10 ms, become one position.
+        tiny_figures={**_both_stacks(2, 64, 2, 128), "max_source_positions": 50},
         draws="sounds",
         does="encodes spectrograms of {seconds} s of audio and decodes {tokens} tokens of each in one forward",
         inputs="input_features 1x80x3000, decoder_input_ids 1x64",
@@ -443,8 +387,8 @@ ONE_FORWARD = (
         family="one_forward",
         full=Size("4 blocks, 1024 wide, 512 tokens", {"tokens": 512, "width": 1024}, 1.0),
         tiny=Size("2 blocks, 64 wide, 32 tokens, for a CPU", {"tokens": 32, "width": 64}),
-        figures={"blocks": BySize(4, 2), "width": BySize(1024, 64)},
-        draws="hidden states",
+        figures={"blocks": 4, "width": 1024},
+        tiny_figures={"blocks": 2, "width": 64},
         does="runs sequences of {tokens} tokens of width {width} through every block",
         outputs=("hidden states",),
         bare=True,

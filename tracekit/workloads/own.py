@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from msgspec import Struct
 from msgspec.structs import replace
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
@@ -31,15 +30,8 @@ RETURNS = (
 )
 
 
-class Parts(Struct, frozen=True):
-    """A model with its one call. `inputs` are the call's, where they are known."""
-
-    call: Callable[[], object]
-    modules: tuple[tuple[str, nn.Module], ...]
-    targets: tuple[CompileTarget, ...]
-    inputs: tuple[torch.Tensor, ...] = ()
-    call_at: Callable[[int], Callable[[], object]] | None = None
-    notes: tuple[str, ...] = ()
+#: A model with its one call, and the call's inputs, where they are known.
+WithInputs = tuple[Workload, tuple[torch.Tensor, ...]]
 
 
 class Called(nn.Module):
@@ -69,10 +61,10 @@ class Called(nn.Module):
         return self.function(*args, **kwargs)  # type: ignore[operator]
 
 
-def parts_of_return(returned: object, place: str, device: str) -> Parts:
-    """The parts of what `place` returned; a module and its inputs are brought to `device`."""
+def workload_of_return(returned: object, place: str, device: str) -> WithInputs:
+    """What `place` returned; a module and its inputs are brought to `device`."""
     if isinstance(returned, Workload):
-        return parts_of_workload(returned, place)
+        return checked(returned, place)
     came = f"{place} returned"
     if isinstance(returned, tuple) and returned and isinstance(returned[0], nn.Module):
         module, *inputs = returned
@@ -88,13 +80,15 @@ def parts_of_return(returned: object, place: str, device: str) -> Parts:
                 kinds = ", ".join(type(each).__name__ for each in returned)
                 raise TracekitError(f"{came} ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
         args, kwargs = tree_map_only(torch.Tensor, lambda each: each.to(device), (args, kwargs))
-        return parts_of_call(module.to(device), args, kwargs, came)
+        return workload_of_call(module.to(device), args, kwargs, came)
     if callable(returned) and not isinstance(returned, type):
-        return parts_of_call(returned.to(device) if isinstance(returned, nn.Module) else returned, (), {}, came)
+        return workload_of_call(returned.to(device) if isinstance(returned, nn.Module) else returned, (), {}, came)
     raise TracekitError(f"{came} {kind_of(returned)}: {RETURNS}")
 
 
-def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> Parts:
+def workload_of_call(
+    model: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str
+) -> WithInputs:
     """A module called without gradients, or a function called as it is; where they are, with these inputs. `came` says
     where it came from: `my_model.py:build() returned`."""
     _refuse_compiled(model)
@@ -107,12 +101,12 @@ def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: M
                 return model(*args, **kwargs)
 
         notes = ("The call runs under torch.no_grad().",)
-        return Parts(call, (("model", model),), (CompileTarget("model", model),), inputs, notes=notes)
+        return Workload(call=call, modules={"model": model}, notes=notes), inputs
     wrapped = Called(model)
     for module in wrapped.children():
         _refuse_compiled(module)
     name = getattr(model, "__name__", "call").replace("<lambda>", "call")
-    return Parts(lambda: wrapped(*args, **kwargs), ((name, wrapped),), (CompileTarget(name, wrapped),), inputs)
+    return Workload(call=lambda: wrapped(*args, **kwargs), modules={name: wrapped}), inputs
 
 
 def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> None:
@@ -139,8 +133,8 @@ def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
         raise TracekitError(f"{came} {kind} {given} ({error}): {mend}") from None
 
 
-def parts_of_workload(given: Workload, place: str) -> Parts:
-    """A Workload's parts, as it names them."""
+def checked(given: Workload, place: str) -> WithInputs:
+    """A Workload, which holds its inputs itself. Raises TracekitError for what cannot be compiled as it says."""
     if not given.modules:
         raise TracekitError(f"{place}: its Workload has no modules to compile; pass modules=")
     for name, module in given.modules.items():
@@ -149,17 +143,12 @@ def parts_of_workload(given: Workload, place: str) -> Parts:
         _refuse_compiled(module)
     for what, value in (("notes", (given.title or "", *given.notes)), ("modules", tuple(given.modules))):
         check_value(f"{place}: Workload's {what}=", value, Many[Argument])
-    names = tuple(given.modules) if given.compiled is None else given.compiled
-    unknown = next((name for name in names if name not in given.modules), None if names else "nothing")
-    if unknown is not None:
-        raise TracekitError(f"{place}: its Workload compiles {unknown}: pass some of {', '.join(given.modules)}")
-    return Parts(
-        call=given.call,
-        modules=tuple(given.modules.items()),
-        targets=tuple(CompileTarget(name, given.modules[name]) for name in names),
-        call_at=given.call_at,
-        notes=(*([given.title] if given.title else []), *given.notes),
-    )
+    if given.compiled is not None:
+        unknown = [name for name in given.compiled if name not in given.modules]
+        if unknown or not given.compiled:
+            which = unknown[0] if unknown else "nothing"
+            raise TracekitError(f"{place}: its Workload compiles {which}: pass some of {', '.join(given.modules)}")
+    return given, ()
 
 
 def _refuse_compiled(model: object) -> None:
@@ -180,18 +169,18 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     torch.manual_seed(request.seed)
     with _theirs(place):
         returned = function(**arguments)
-    parts = parts_of_return(returned, place, device)
-    built = assembled(find_own(name), request, parts, device, UserModel(request.options, taken(function)))
+    given, inputs = workload_of_return(returned, place, device)
+    built = assembled(find_own(name), request, given, inputs, device, UserModel(request.options, taken(function)))
     if request.dtype and request.dtype != built.settings.dtype:
         raise TracekitError(
             f"{name} built a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or add a"
             " parameter dtype"
         )
-    inputs = [f"{'x'.join(map(str, x.shape)) or 'scalar'} {str(x.dtype).removeprefix('torch.')}" for x in parts.inputs]
-    given = f"its inputs are {', '.join(inputs)}" if inputs else ""
+    shapes = [f"{'x'.join(map(str, x.shape)) or 'scalar'} {str(x.dtype).removeprefix('torch.')}" for x in inputs]
+    called_with = f"its inputs are {', '.join(shapes)}" if shapes else ""
 
     def trial() -> None:
-        with _theirs(f"a call of what {place} returned", given):
+        with _theirs(f"a call of what {place} returned", called_with):
             built.call()
 
     return replace(built, trial=trial)
@@ -236,46 +225,54 @@ def hand_over(
     if isinstance(model, Workload):
         if args or kwargs:
             raise TracekitError("a Workload contains its inputs: pass no other arguments")
-        parts = parts_of_workload(model, "tracekit.profile")
+        given, inputs = checked(model, "tracekit.profile")
     elif callable(model):
-        parts = parts_of_call(model, args, kwargs, "tracekit.profile was given")
+        given, inputs = workload_of_call(model, args, kwargs, "tracekit.profile was given")
     else:
         raise TracekitError(f"tracekit.profile takes a module, a function or a Workload, not {kind_of(model)}")
     info = own_info(request.workload, "as passed")
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return assembled(info, request, parts, device, UserModel(in_program=True))
+    return assembled(info, request, given, inputs, device, UserModel(in_program=True))
 
 
-def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, own: UserModel) -> BuiltWorkload:
+def assembled(
+    info: WorkloadInfo,
+    request: Request,
+    given: Workload,
+    inputs: tuple[torch.Tensor, ...],
+    device: str,
+    own: UserModel,
+) -> BuiltWorkload:
     """The workload, on the device where its tensors are; on `device` if it shows none."""
-    held = (each for _, module in parts.modules for each in (*module.parameters(), *module.buffers()))
-    tensors = [*held, *parts.inputs]
+    held = (each for module in given.modules.values() for each in (*module.parameters(), *module.buffers()))
+    tensors = [*held, *inputs]
     dtype = next((each.dtype for each in tensors if each.is_floating_point()), torch.get_default_dtype())
     where = {each.device.type for each in tensors}
     device = "cuda" if "cuda" in where else "cpu" if where else device
-    filled = fill_in(info, request, OWN_SIZE, device, gpu_iterations=GPU_ITERATIONS)
-    call_at, compiled = parts.call_at, {id(target.module) for target in parts.targets}
+    training = []
+    for name, module in given.modules.items():
+        # A function's module is made here, and in no mode of its own.
+        theirs = module.children() if isinstance(module, Called) else (module,)
+        training += [name] if any(each.training for each in theirs) else []
+    settings = replace(
+        fill_in(info, request, OWN_SIZE, device, gpu_iterations=GPU_ITERATIONS),
+        dtype=str(dtype).removeprefix("torch."),
+        own=replace(own, training=tuple(training)),
+    )
+    call_at, names = given.call_at, tuple(given.modules) if given.compiled is None else given.compiled
+    compiled = {id(given.modules[name]) for name in names}
     return BuiltWorkload(
         info=info,
-        settings=replace(
-            filled,
-            dtype=str(dtype).removeprefix("torch."),
-            own=replace(own, training=tuple(name for name, module in parts.modules if _in_training(module))),
-        ),
-        call=parts.call,
+        settings=settings,
+        call=given.call,
         call_at=(lambda other: call_at(other.batch_size)) if call_at else None,
-        targets=parts.targets,
+        targets=tuple(CompileTarget(name, given.modules[name]) for name in names),
         components=tuple(
-            Component(name, count_parameters(module), id(module) in compiled) for name, module in parts.modules
+            Component(name, count_parameters(module), id(module) in compiled) for name, module in given.modules.items()
         ),
-        notes=parts.notes,
-        modules=parts.modules,
+        notes=(*filter(None, [given.title]), *given.notes),
+        modules=tuple(given.modules.items()),
     )
-
-
-def _in_training(module: nn.Module) -> bool:
-    """A function's module is made here, and in no mode of its own."""
-    return any(each.training for each in (module.children() if isinstance(module, Called) else (module,)))
 
 
 @contextmanager

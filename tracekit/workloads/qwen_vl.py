@@ -1,16 +1,38 @@
 """Qwen2.5-VL, from prompts and images to the tokens of the answers.
 
 Architecture figures are those of the published configuration files of Qwen/Qwen2.5-VL-3B-Instruct and -7B-Instruct.
+
+Image processors have one name for each backend, and which name is whose changed between transformers 4 and 5.
+torchvision is no need of ours: its builds fit one build of torch each, and a wrong one keeps transformers from being
+imported at all. Without it there is PIL's image processor.
 """
 
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import cycle, islice
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
+import transformers
 from msgspec import Struct
 from msgspec.structs import replace
-from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
+from PIL import Image
+from transformers import (
+    AutoProcessor,
+    ProcessorMixin,
+    Qwen2_5_VLConfig,
+    Qwen2_5_VLForConditionalGeneration,
+    Qwen2_5_VLProcessor,
+    Qwen2TokenizerFast,
+)
+from transformers.convert_slow_tokenizer import bytes_to_unicode
+from transformers.utils import is_torchvision_available
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
@@ -19,16 +41,30 @@ from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, random_weights
 from tracekit.workloads.generating import make_call
 from tracekit.workloads.inputs import draw_pictures
-from tracekit.workloads.qwen_vl_processor import (
-    FIRST_SPECIAL,
-    SPECIAL,
-    Processed,
-    build_processor,
-    choose_fast,
-    load_processor,
-    process,
-)
 from tracekit.workloads.registry import QWEN_VL
+
+#: The published tokenizer's special tokens: the first has the id 151643, each next one the next.
+FIRST_SPECIAL = 151_643
+NAMES = (
+    "endoftext im_start im_end object_ref_start object_ref_end box_start box_end quad_start quad_end vision_start"
+    " vision_end vision_pad image_pad video_pad"
+).split()
+SPECIAL = tuple(f"<|{name}|>" for name in NAMES)
+
+#: Says what the published template says, for messages of images and text.
+CHAT_TEMPLATE = (
+    "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
+    "{% for part in message['content'] %}"
+    "{% if part['type'] == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part['text'] }}{% endif %}"
+    "{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+#: How often each step is timed; the median is told.
+TIMED_CALLS = 5
+
+T = TypeVar("T")
 
 #: Asked in turn where no prompt is given; of different lengths, so that a batch is padded as users' are.
 PROMPTS = ("Describe this image.", "What is the disc in the picture in front of?", "Which colours are there?")
@@ -69,8 +105,8 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     count = settings.batch_size
     prompts = [settings.prompt] * count if settings.prompt else list(islice(cycle(PROMPTS), count))
     pictures = draw_pictures(count, settings.height, settings.width, settings.seed)
-    processed = process(processor, prompts, pictures)
-    inputs = processed.inputs.to(device)
+    inputs, took = process(processor, prompts, pictures)
+    inputs = inputs.to(device)
     visual, language = count_parameters(model.model.visual), count_parameters(model.model.language_model)
     # Where embeddings and head are one, they count with the decoder.
     head = count_parameters(model) - visual - language
@@ -84,7 +120,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         call=make_call(model, inputs, generation, settings.mode),
         targets=_targets(model, generation, settings.scope),
         components=(*parts, Component("head", head, compiled=settings.scope == "model")) if head else parts,
-        notes=_notes(settings, generation, processed),
+        notes=_notes(settings, generation, inputs["input_ids"].shape[1], took),
         modules=(("model", model),),
         targets_of=partial(_targets, model, generation),
     )
@@ -117,7 +153,11 @@ def _model_and_processor(
     if request.pretrained:
         progress.detail(f"loading {request.pretrained}")
         model = load_pretrained(Qwen2_5_VLForConditionalGeneration, request.pretrained, dtype).to(settings.device)
-        processor = load_processor(request.pretrained, fast=bool(generation.fast_processor))
+        if not is_torchvision_available():
+            raise TracekitError("the published processor needs torchvision: install the build that matches this torch")
+        processor = load_pretrained(AutoProcessor, request.pretrained, None)
+        image_processor = _image_processor(bool(generation.fast_processor))
+        processor.image_processor = load_pretrained(image_processor, request.pretrained, None)
     else:
         with random_weights(dtype, settings.device, request.seed):
             model = _model(architecture)
@@ -178,8 +218,8 @@ def _targets(model: Any, generation: Generation, scope: str) -> tuple[CompileTar
     return (whole[scope],)
 
 
-def _notes(settings: Settings, generation: Generation, processed: Processed) -> tuple[str, ...]:
-    count, tokens = processed.inputs["input_ids"].shape
+def _notes(settings: Settings, generation: Generation, tokens: int, took: str) -> tuple[str, ...]:
+    count = settings.batch_size
     what = {
         "generate": f"generates {generation.max_new_tokens} tokens for each of {count} prompts (greedy `generate`)",
         "prefill": f"prefills {count} prompts in one forward, up to the logits of the next token",
@@ -190,16 +230,90 @@ def _notes(settings: Settings, generation: Generation, processed: Processed) -> 
         f" generated image of {settings.height}x{settings.width}. All inputs are on the device before the call."
     )
     kind = "fast processor (torchvision)" if generation.fast_processor else "slow processor (PIL)"
-    before = (
-        f"process_vision_info before it {processed.vision_info_us / 1e3:.2g} ms"
-        if processed.vision_info_us is not None
-        else "without process_vision_info, which needs torchvision and qwen-vl-utils and would change no image"
-    )
-    processor = (
-        f"The {kind} took {processed.processor_us / 1e3:.2g} ms (median) for all prompts and images on the CPU,"
-        f" {before}. The call does not include it."
-    )
+    processor = f"The {kind} took {took}. The call does not include it."
     if settings.pretrained:
         return (call, processor)
     random = "Random weights and a byte tokenizer: the answers are noise, kernels and shapes are the model's."
     return (call, processor, random)
+
+
+class ImageProcessor(Qwen2_5_VLProcessor):
+    """The published processor without its part for videos, which needs torchvision."""
+
+    attributes = ("image_processor", "tokenizer")
+
+    def __init__(self, image_processor: Any = None, tokenizer: Any = None, chat_template: str | None = None) -> None:
+        self.image_token, self.video_token = "<|image_pad|>", "<|video_pad|>"
+        self.image_token_id, self.video_token_id = tokenizer.convert_tokens_to_ids([self.image_token, self.video_token])
+        ProcessorMixin.__init__(self, image_processor, tokenizer, chat_template=chat_template)
+
+
+def choose_fast(asked: bool | None) -> bool:
+    """Whether the fast image processor is used: where torchvision is, unless asked otherwise. Raises TracekitError when
+    it is asked for and torchvision is not there."""
+    there = bool(is_torchvision_available())
+    if asked and not there:
+        raise TracekitError(
+            "the fast processor needs torchvision: install the build that matches this torch, or leave --use-fast out"
+        )
+    return there if asked is None else asked
+
+
+def build_processor(*, fast: bool) -> Any:
+    """A processor as published, but for videos and for text, which is cut into bytes instead of learnt word pieces."""
+    return ImageProcessor(_image_processor(fast)(), qwen_tokenizer(), chat_template=CHAT_TEMPLATE)
+
+
+def _image_processor(fast: bool) -> Any:
+    """torchvision's, which is the fast one, or PIL's."""
+    if hasattr(transformers, "Qwen2VLImageProcessorPil"):
+        return transformers.Qwen2VLImageProcessor if fast else transformers.Qwen2VLImageProcessorPil
+    return transformers.Qwen2VLImageProcessorFast if fast else transformers.Qwen2VLImageProcessor
+
+
+def qwen_tokenizer() -> Any:
+    """A byte-level Qwen tokenizer with the special tokens at their published ids, padding on the left."""
+    special = {token: FIRST_SPECIAL + index for index, token in enumerate(SPECIAL)}
+    vocabulary = {letter: index for index, letter in enumerate(bytes_to_unicode().values())} | special
+    # From files, the one way that all versions of transformers know.
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("vocab.json", "merges.txt")]
+        paths[0].write_text(json.dumps(vocabulary))
+        paths[1].write_text("#version: 0.2\n")
+        tokenizer = Qwen2TokenizerFast(*map(str, paths), additional_special_tokens=list(SPECIAL[1:]))
+    tokenizer.padding_side = "left"
+    return tokenizer
+
+
+def process(processor: Any, prompts: list[str], pictures: list[Image.Image]) -> tuple[Any, str]:
+    """One message for each prompt and its picture, as users write them, made into the model's inputs on the CPU; and
+    how long that took, in words."""
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "image", "image": picture}, {"type": "text", "text": prompt}]}
+        for prompt, picture in zip(prompts, pictures, strict=True)
+    ]
+    texts = [processor.apply_chat_template([each], tokenize=False, add_generation_prompt=True) for each in messages]
+    images = pictures
+    before = "without process_vision_info, which needs torchvision and qwen-vl-utils and would change no image"
+    # qwen_vl_utils imports torchvision without saying so. Without either the images are taken as they are: drawn in a
+    # size that process_vision_info leaves alone.
+    with suppress(ModuleNotFoundError):
+        if is_torchvision_available():
+            from qwen_vl_utils import process_vision_info
+
+            (images, _), took_us = _timed(lambda: process_vision_info([[each] for each in messages]))
+            before = f"process_vision_info before it {took_us / 1e3:.2g} ms"
+    inputs, took_us = _timed(lambda: processor(text=list(texts), images=images, padding=True, return_tensors="pt"))
+    return inputs, f"{took_us / 1e3:.2g} ms (median) for all prompts and images on the CPU, {before}"
+
+
+def _timed(step: Callable[[], T]) -> tuple[T, float]:
+    """What the step gives, and its median wall time over calls after the first, in microseconds."""
+    found = step()
+    walls = []
+    with torch.no_grad():
+        for _ in range(TIMED_CALLS):
+            start = time.perf_counter_ns()
+            step()
+            walls.append((time.perf_counter_ns() - start) / 1e3)
+    return found, statistics.median(walls)

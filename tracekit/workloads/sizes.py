@@ -70,19 +70,16 @@ def _check_heads(info: WorkloadInfo, request: Request) -> None:
     parallel = request.parallel or next(iter(info.parallel), None)
     if request.pretrained or request.nproc is None or parallel not in OF_HEADS:
         return
-    sizes = [request.size] if request.size != "auto" else [*info.heads]
-    if request.size == "auto" and _has_no_gpu():
-        sizes = [*info.sizes][-1:]
+    sizes = [request.size]
+    if request.size == "auto":
+        driver = read_driver()
+        # That there is no GPU is sure without torch: no driver of NVIDIA's, and none of AMD's.
+        no_gpu = isinstance(driver, NoDriver) and driver.code == "no_driver" and not AMD.exists()
+        sizes = [*info.sizes][-1:] if no_gpu else [*info.heads]
     heads = [info.heads[size] for size in sizes if size in info.heads]
     if heads and all(count % request.nproc for count in heads):
         counts = " or ".join(map(str, dict.fromkeys(heads)))
         raise TracekitError(f"--parallel {parallel} splits {counts} heads: pass an --nproc that divides them")
-
-
-def _has_no_gpu() -> bool:
-    """Whether that is sure without torch: no driver of NVIDIA's, and none of AMD's."""
-    driver = read_driver()
-    return isinstance(driver, NoDriver) and driver.code == "no_driver" and not AMD.exists()
 
 
 def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:

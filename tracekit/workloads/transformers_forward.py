@@ -14,7 +14,7 @@ from tracekit.model.progress import Progress
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads.building import load_pretrained
 from tracekit.workloads.inputs import clip_tokenizer, draw_images
-from tracekit.workloads.one_forward import Family, build_one_forward
+from tracekit.workloads.one_forward import build_one_forward
 from tracekit.workloads.one_forward_table import OneForward
 
 #: What is looked for in images.
@@ -39,7 +39,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
                 f"transformers {transformers.__version__} runs MaskFormer only in float32: leave --dtype out, or"
                 " install a newer transformers"
             )
-    return build_one_forward(FAMILY, request, size, device, progress)
+    return build_one_forward(_make, draw, request, size, device, progress, _load)
 
 
 def _make(row: OneForward, size: str) -> PreTrainedModel:
@@ -56,7 +56,7 @@ def _load(row: OneForward, source: str, dtype: torch.dtype) -> PreTrainedModel:
     return load_pretrained(kind, source, dtype)
 
 
-def _draw(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
+def draw(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Inputs:
     """What the row draws: images, with two phrases to look for in each; ids of words that are no padding; tones that
     rise from pitches placed by the seed, as the published feature extractor hears them, with ids of words."""
     generator = torch.Generator().manual_seed(seed)
@@ -79,6 +79,3 @@ def _draw(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, see
         list(PHRASES) * count, padding="max_length", max_length=PHRASE_TOKENS, truncation=True, return_tensors="pt"
     )
     return {**images, "input_ids": found["input_ids"], "attention_mask": found["attention_mask"]}
-
-
-FAMILY = Family(_make, _draw, _load)

@@ -1,22 +1,35 @@
 """Workloads without a name in the list: any model by its configuration (`hf:ORG/NAME`, `diffusers:ORG/NAME`), and a
-user's own (`my_model.py:build`, `package.module:build`). Nothing here needs torch, or runs the user's code."""
+user's own (`my_model.py:build`, `package.module:build`). What are they made of that their owners may change? Nothing
+here needs torch, or runs the user's code."""
 
 import difflib
+import hashlib
 import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
+from tracekit.model.cell import Source
 from tracekit.model.option import OWN_WEIGHTS
 from tracekit.model.workload import Request, WorkloadInfo
+from tracekit.workloads.own_errors import OURS
 
 HF = "hf:"
 DIFFUSERS = "diffusers:"
 FULL = "as its configuration says"
 #: The one size of a user's own model.
 OWN_SIZE = "own"
+#: Where a model's repository says what it is made of.
+CONFIGURATIONS = (
+    "config.json model_index.json preprocessor_config.json transformer/config.json unet/config.json vae/config.json"
+).split()
+#: Code that its user has installed and not written.
+INSTALLED = ("site-packages", "dist-packages")
 
 ANY_TRANSFORMERS = WorkloadInfo(
     name="hf:ORG/NAME",
@@ -132,3 +145,58 @@ def own_info(name: str, size: str) -> WorkloadInfo:
         resizes=True,
         needs_only_torch=True,
     )
+
+
+def read_sources(workload: str) -> tuple[Source, ...]:
+    """What the workload built in this process is made of: its user's loaded files, or the configuration."""
+    if workload.startswith(tuple(ANY)):
+        return tuple(Source(name, _digest(path)) for name, path in _configurations(workload))
+    if is_own(workload):
+        here = Path.cwd()
+        where = workload.rpartition(":")[0]
+        # The Python files that were loaded from the model's folder or from here, but for what is installed there.
+        roots = [here, *([Path(where).resolve().parent] if is_file(where) else [])]
+        files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        near = (p for p in {Path(file).resolve() for file in files if file} if any(map(p.is_relative_to, roots)))
+        library = (OURS, sysconfig.get_path("stdlib"))
+        loaded = sorted(
+            p for p in near if p.is_file() and not {*INSTALLED} & {*p.parts} and not str(p).startswith(library)
+        )
+        names = {path: path.relative_to(here) if path.is_relative_to(here) else path for path in loaded}
+        return tuple(Source(str(name), _digest(path)) for path, name in names.items())
+    return ()
+
+
+def find_changed(workload: str, sources: Sequence[Source]) -> tuple[str, ...]:
+    """The names of files that are otherwise now, in order; none of what is not on this machine."""
+    if not workload.startswith(tuple(ANY)):
+        files = [(each, Path(each.name)) for each in sources]
+        # A file beside the model is gone; an absolute path may be another machine's.
+        return tuple(
+            each.name
+            for each, path in files
+            if (_digest(path) != each.sha256 if path.is_file() else not path.is_absolute())
+        )
+    now = {name: _digest(path) for name, path in _configurations(workload)}
+    then = {each.name: each.sha256 for each in sources}
+    # In the cache of another machine there may be nothing at all.
+    return tuple(name for name in dict.fromkeys((*then, *now)) if now and now.get(name) != then.get(name))
+
+
+def _configurations(workload: str) -> Iterator[tuple[str, Path]]:
+    """Those that are on this machine, by their names in the repository."""
+    source = source_of(workload)
+    here = Path(source).expanduser()
+    if here.is_file():
+        yield here.name, here
+        return
+    with suppress(ImportError, TracekitError, ValueError):
+        from tracekit.workloads.hub_files import find_optional
+
+        for name in CONFIGURATIONS:
+            if found := find_optional(source, name, download=False):
+                yield name, found
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

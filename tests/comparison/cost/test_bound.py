@@ -44,7 +44,7 @@ def run_of(operator: Operator | None, *, name: str = "nvjet", family: str = "gem
 
 
 def bound_of(side: Side, sequence: Sequence | None = None) -> Bound:
-    bound = find_bound(side, sequence)
+    bound = find_bound(replace(side, sequence=sequence))
     # The parts divide the call, or the window where no call was timed.
     whole = side.wall_us if bound.basis == "unprofiled" else side.span_us
     assert sum(bound.parts_us.values()) == pytest.approx(whole)
@@ -146,7 +146,8 @@ STACKS = [PythonStacksRecorded(1, host_slower_up_to=4)]
     ],
 )
 def test_a_trace_alone_decides_only_what_distortion_could_not_have_made(busy_us, idle_us, health, kind, slowed) -> None:
-    found = find_bound(side_of(busy_us=busy_us, idle_us=idle_us, wall_us=None, health=health), run_of(LARGE))
+    side = side_of(busy_us=busy_us, idle_us=idle_us, wall_us=None, health=health)
+    found = find_bound(replace(side, sequence=run_of(LARGE)))
     assert (found.kind, found.basis, found.if_slowed) == (kind, "trace", BoundIfSlowed(*slowed))
 
 
@@ -190,6 +191,6 @@ def test_what_is_not_known_of_products_is_summed_and_the_reason_said(sequence, g
 
 
 def test_a_cuda_graph_s_products_need_the_operators_of_another_trace_and_a_cpu_run_has_no_bound() -> None:
-    bound = find_bound(side_of(busy_us=950, idle_us=60, wall_us=None, graph_launches=1), run_of(None))
+    bound = find_bound(replace(side_of(busy_us=950, idle_us=60, wall_us=None, graph_launches=1), sequence=run_of(None)))
     assert (bound.kind, bound.unknown_because) == (None, "no_sizes_in_graphs")
     assert find_bound(make_side("eager", make_cpu_analysis(), make_form())) is None

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.sequence import as_operator
-from tracekit.comparison.cost.convolutions import ARGUMENTS, find_convolution, find_layout, moved_last
-from tracekit.comparison.cost.flops import flops_of, is_counted
+from tracekit.comparison.cost.flops import ARGUMENTS, find_convolution, find_layout, flops_of, is_counted, moved_last
 from tracekit.comparison.cost.traffic import bytes_of
 from tracekit.model.sequence import Activity, Operator
 

@@ -15,8 +15,8 @@ from tracekit.comparison.findings.launch_bound import WITH, graphs_saving
 from tracekit.comparison.waiting import idle_at_most, idle_saving, most_slowed
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.compilation import CompiledRegions, Diagnostics, GraphBreak, RegionTime
-from tracekit.model.host_speed import HostTimes
 from tracekit.model.idle_estimate import Between, IdleEstimate
+from tracekit.model.quartiles import HostTimes
 from tracekit.model.run import Recording
 
 #: A call of 2 ms, in which the GPU is idle for so long.

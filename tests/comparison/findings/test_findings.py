@@ -183,7 +183,8 @@ def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time_and_a_recording_t
 def test_kernels_too_small_to_fill_the_gpu_are_told_where_they_are_most_of_a_call():
     small = Activity("vectorized", "pointwise", 2.0, Operator("aten::add", ((8, 8),) * 2, ("float",) * 2))
     side, sequence = compiled(idle_us=100), Sequence((small,), 1.0, "own")
-    told = {each.code: each for each in find_of_one_side(replace(side, bound=find_bound(side, sequence)))}
+    bound = find_bound(replace(side, sequence=sequence))
+    told = {each.code: each for each in find_of_one_side(replace(side, bound=bound))}
     finding = told["small_kernels"]
     assert (finding.severity, finding.saving_us, finding.statement.side) == ("info", None, "compiled")
     assert finding.statement.small_us == pytest.approx(side.busy_us)

@@ -2,10 +2,16 @@ import pytest
 from msgspec.structs import replace
 from tests.sequences import attention, batched, eager, make_activity, product, triton
 
-from tracekit.comparison.matching.inputs import Masking, masking_of, same_inputs
+from tracekit.comparison.matching.groups import label_of, sizes_of
 from tracekit.comparison.matching.kinds import find_evidence, kind_of, without_same
-from tracekit.comparison.matching.labels import label_of, sizes_of
-from tracekit.comparison.matching.operators import kernel_epilogue, operator_epilogue, plain_name
+from tracekit.comparison.matching.operators import (
+    Masking,
+    kernel_epilogue,
+    masking_of,
+    operator_epilogue,
+    plain_name,
+    same_inputs,
+)
 from tracekit.model.groups import Change, KernelCounts
 from tracekit.model.sequence import Activity, Operator
 from tracekit.statements import evidence

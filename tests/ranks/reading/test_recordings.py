@@ -26,7 +26,7 @@ from tracekit.ranks.reading.loading import RanksReading, read_ranks
 from tracekit.ranks.reading.recordings import are_ranks, find_recordings, is_run_of_ranks, with_operators
 from tracekit.ranks.statements.notes import RankTwice
 from tracekit.ranks.telling import join_ranks
-from tracekit.report.schemas import schema
+from tracekit.report.contract import schema
 from tracekit.report.thirty_lines import MOST_LINES
 
 

@@ -13,8 +13,8 @@ from tracekit.ranks.report.fleet import MOST_COLUMNS, step_map
 from tracekit.ranks.report.overview import ranks_overview
 from tracekit.ranks.report.ranks_page import ranks_report
 from tracekit.ranks.statements.words import ranges
+from tracekit.report.contract import schema
 from tracekit.report.page import page_of
-from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES, shown_overview
 
 MOST_BYTES = 2_000_000

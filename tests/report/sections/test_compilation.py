@@ -12,7 +12,7 @@ from tracekit.report.sections.compilation import (
     compilation_tables,
     recompile_table,
 )
-from tracekit.report.sides import both_sides, with_letters
+from tracekit.report.words.common import both_sides, with_letters
 from tracekit.statements.noted import CompileLogUnreadable
 
 REGIONS = facts.CompiledRegions(

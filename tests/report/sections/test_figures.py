@@ -6,7 +6,7 @@ from tests.report.conftest import bare_comparison, timed_comparison
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.sequence import Rates, Traffic, TrafficTotal
 from tracekit.report.sections.figures import comparison_figures
-from tracekit.report.sections.traffic import matmul_table
+from tracekit.report.sections.groups import matmul_table
 
 GIB = 2**30
 FUSED = KernelGroup(

@@ -13,7 +13,7 @@ from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.model.waterfall import Waterfall, WaterfallPart
 from tracekit.numbers import duration_change
 from tracekit.report.sections import groups as section
-from tracekit.report.sections import headline, kernel_code
+from tracekit.report.sections import headline, kernels
 from tracekit.report.sections.groups import _group_row, distinct_places, every_group, group_place
 from tracekit.report.sections.headline import part_labels
 from tracekit.report.sections.kernels import bytes_of
@@ -78,7 +78,7 @@ def large_timelines(comparison: Comparison) -> Comparison:
 
 
 def test_a_row_is_written_about_as_long_as_it_is_counted():
-    rows = [_group_row(at, group, "place") for at, group in enumerate(large_groups(20))]
+    rows = [_group_row(at, group, "place", {}, {}) for at, group in enumerate(large_groups(20))]
     pages = [comparison_page(replace(timed_comparison(), groups=large_groups(n))) for n in (1, 20)]
     few, many = (len(f"{page}{unpacked(page)}".encode()) for page in pages)
     written = many - few
@@ -121,9 +121,9 @@ def test_a_row_opens_to_lines_rates_and_the_code_of_its_kernels():
 
 
 def test_code_finds_room_in_the_order_of_the_groups(monkeypatch):
-    monkeypatch.setattr(kernel_code, "MOST_BYTES", 50)
+    monkeypatch.setattr(kernels, "MOST_CODE_BYTES", 50)
     side = replace(timed_comparison().b, kernel_sources=KernelSources(1, "", {n: (n * 20,) for n in "abc"}))
-    found, ids = kernel_code.kernel_code((side,), "bacb")
+    found, ids = kernels.kernel_code((side,), "bacb")
     assert ids == {"b": ("triton-0",), "a": ("triton-1",)} and [each.name for each in found] == ["b", "a"]
 
 

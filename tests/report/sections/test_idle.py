@@ -14,7 +14,7 @@ from tracekit.report.sections.idle import (
     cause_table,
     queue_table,
 )
-from tracekit.report.sides import with_letters
+from tracekit.report.words.common import with_letters
 
 #: Of 200 launches 190 found nothing in flight; 500 us starved, 100 delayed, 300 hand to mouth, 100 backed up.
 DELAYS = Percentiles(200, 2.0, 2.5, 9.0, 40.0, 80.0)

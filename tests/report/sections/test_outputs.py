@@ -12,7 +12,7 @@ from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, Pic
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.sections.outputs import accuracy_sentence, memory_table, numerics_table, picture_sources
 from tracekit.report.sections.setting import gpu_state_table
-from tracekit.report.sides import both_sides
+from tracekit.report.words.common import both_sides
 from tracekit.statements.notes.gpu import Throttled
 from tracekit.statements.notes.recordings import CpuRun, NotReadOverSteps
 from tracekit.statements.notes.timing import Interrupted, NotTimed

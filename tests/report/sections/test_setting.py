@@ -7,7 +7,7 @@ from tracekit.model.gpu import GpuSample, GpuState
 from tracekit.model.run import Component
 from tracekit.report.document import Cell
 from tracekit.report.sections.setting import component_table, gpu_state_table, settings_table
-from tracekit.report.sides import with_letters
+from tracekit.report.words.common import with_letters
 
 VAE = Component("vae", 100, True, 60, ("vae.decoder",))
 

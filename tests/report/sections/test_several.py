@@ -15,10 +15,16 @@ from tracekit.comparison.judging.alternatives import labelled, set_beside
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.report import timelines as drawing
-from tracekit.report.composition.overview_several import comparisons_overview
+from tracekit.report.composition.several_sides import (
+    comparisons_figures,
+    comparisons_overview,
+    headline,
+    notes_of_runs,
+    shortest_calls,
+    subjects,
+)
 from tracekit.report.contract import comparisons_json
 from tracekit.report.markdown import LONGEST
-from tracekit.report.sections.several import comparisons_figures, headline, notes_of_runs, shortest_calls, subjects
 from tracekit.statements.notes.work import PackageDiffers
 
 NAMES = ("default", "reduce-overhead", "max-autotune")

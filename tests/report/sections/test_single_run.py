@@ -9,11 +9,10 @@ from tests.sides import make_run, make_side
 from tracekit.comparison.looking import look_at
 from tracekit.model.compilation import NotCompiled
 from tracekit.model.single_run import NothingCompiled, SingleRun
-from tracekit.report.composition.overview_side import side_overview
+from tracekit.report.composition.one_side import side_headline, side_overview
 from tracekit.report.markdown import LONGEST
 from tracekit.report.sections import kernels as section
 from tracekit.report.sections.kernels import every_kernel
-from tracekit.report.sections.single_run import headline
 
 COMMAND = "tracekit analyze traces/flux-compiled --html"
 
@@ -38,7 +37,7 @@ def test_the_page_begins_with_what_a_call_takes_and_gives_no_verdict():
 
 
 def test_a_bare_trace_says_that_it_was_not_timed():
-    assert headline(matched_comparison().b).startswith("vit_default: GPU busy ")
+    assert side_headline(matched_comparison().b).startswith("vit_default: GPU busy ")
     text = text_of(side_page(real()))
     assert "with profiler, less without" in text
     assert "This is a bare trace file" in text

@@ -3,12 +3,13 @@ from tests.report.showing import rows_of
 from tests.sides import STEADY, make_environment, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison.comparing import compare
+from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import FormName
 from tracekit.model.timing import BreakEven, ControlCall, FormTiming, ProcessTimes
+from tracekit.report.composition.one_side import warnings
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.method import how_measured
-from tracekit.report.sections.single_run import compiled_too_late
 from tracekit.report.sections.timing import (
     certainty_table,
     pays_after,
@@ -16,8 +17,7 @@ from tracekit.report.sections.timing import (
     startup_table,
     timing_table,
 )
-from tracekit.report.sides import both_sides
-from tracekit.report.words.common import _noise, verdict_evidence, verdict_sentence
+from tracekit.report.words.common import _noise, both_sides, verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -49,7 +49,7 @@ def test_compilation_in_a_repeat_withholds_the_verdict_in_words_too():
     assert "recompiled_during_timing" in {each.code for each in one.findings}
     # Of repeats nobody knows which rounds those were.
     assert "without the rounds" not in verdict_evidence(one)
-    assert str(compiled_too_late(one.b)).startswith("compiled: 2 compilations inside 30 timed calls")
+    assert warnings(look_at(one.b))[0].startswith("compiled: 2 compilations inside 30 timed calls")
 
 
 def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
@@ -64,7 +64,7 @@ def test_without_enough_controls_odd_calls_are_compared_with_even_ones():
     comparison = compare(*make_pair(STEADY, scaled(0.5)), ORDER)
     assert rows_of(certainty_table(comparison))["Rounds"] == ("10",)
     for each, how in ((comparison, "odd against even"), (timed(), "a second call of the same variant")):
-        assert how in dict(how_measured(both_sides(each), comparison=each))["Speed-up"]
+        assert how in dict(how_measured(both_sides(each), (), None, each, drawn=False))["Speed-up"]
 
 
 def test_the_verdicts_numbers_are_all_there_and_each_of_several_processes_has_a_row():

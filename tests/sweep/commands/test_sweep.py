@@ -20,17 +20,14 @@ from tracekit.measure.processes import Ended
 from tracekit.model.cell import Source
 from tracekit.shell import steering_variables
 from tracekit.sweep.cells import CheckAnswer
-from tracekit.sweep.running import requirements, sweeping
 from tracekit.sweep.running.folder import SweepFolder
 from tracekit.sweep.suites import SUITES
 
 
 @pytest.fixture
-def children(monkeypatch: pytest.MonkeyPatch) -> Children:
-    fake = Children(no_memory="reduce-overhead")
-    monkeypatch.setattr(sweeping, "run_module", fake)
-    monkeypatch.setattr(requirements, "run_module", fake)
-    return fake
+def children(children: Children) -> Children:
+    children.no_memory = "reduce-overhead"
+    return children
 
 
 @pytest.fixture(autouse=True)
@@ -151,21 +148,7 @@ def test_a_process_without_times_is_said_where_its_cell_has_others(children: Chi
 
 def test_resume_goes_on_by_the_rule_of_the_last_call(children: Children) -> None:
     children.interrupt_at = 1
-    sweep(
-        "vit",
-        "--batch-size",
-        "1,4",
-        "--target",
-        "2",
-        "--time-budget",
-        "7",
-        "--seed",
-        "3",
-        "--cell-timeout",
-        "90",
-        "--timeout",
-        "40",
-    )
+    sweep("vit", *"--batch-size 1,4 --target 2 --time-budget 7 --seed 3 --cell-timeout 90 --timeout 40".split())
     children.interrupt_at = None
     result = sweep("--resume", PLACE)
     assert result.exit_code == 0, result.output
@@ -446,6 +429,7 @@ def test_a_folder_of_something_else_is_refused_before_anything_runs(children: Ch
     assert "other exists and is not a sweep folder" in result.stderr
     assert "checking" not in result.stderr
     assert [each.name for each in Path("other").iterdir()] == ["notes.txt"]
+    assert_refused(sweep("vit", "--out", "other/notes.txt"), "other/notes.txt is a file")
 
 
 @pytest.mark.parametrize(("option", "value"), [("--batch-size", "1,none"), ("--mode", "eager,fast"), ("--height", "0")])

@@ -18,9 +18,8 @@ from tracekit.model.run import FormResult
 from tracekit.model.timing import FormTiming
 from tracekit.statistics.interval import Interval
 from tracekit.sweep.cells import Cell, CellResult
-from tracekit.sweep.reading.calls import ends, until_done_us
+from tracekit.sweep.reading.calls import ends, pool_eager, until_done_us
 from tracekit.sweep.reading.cell_figures import command_of, read_cell
-from tracekit.sweep.reading.pooling import pool_eager
 from tracekit.sweep.statements import notes as statements
 
 

@@ -4,8 +4,7 @@ from tests.report.showing import PAGE, printed, texts
 
 from tracekit.report.thirty_lines import Detail, shown_overview
 from tracekit.sweep.figures import Sweep
-from tracekit.sweep.report.overview import sweep_overview
-from tracekit.sweep.report.sections import sweep_report
+from tracekit.sweep.report.sections import sweep_overview, sweep_report
 
 sweep_page, sweep_markdown = texts(sweep_report)
 

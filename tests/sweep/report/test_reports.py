@@ -25,6 +25,7 @@ from tracekit.sweep.reading.works import read_sweep
 from tracekit.sweep.report import tables
 from tracekit.sweep.report.labels import label
 from tracekit.sweep.report.matrices import eager_table, heat_map, matrices
+from tracekit.sweep.report.sections import sweep_overview
 from tracekit.sweep.report.words import MOST_WORKS, best_words, headline, progress_sentence
 from tracekit.sweep.statements.notes import CacheNotEmpty
 from tracekit.sweep.suites import VISION
@@ -330,6 +331,23 @@ def test_cells_that_failed_alike_share_a_row_and_their_last_words():
         "vit, batch 1; vit, batch 4, default: out of memory",
         "vit, batch 16, default: failed",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        (("failed",), "1 of these failed."),
+        (("out_of_memory",), "1 of these failed (out of memory)."),
+        (("failed", "killed", "killed"), "3 of these failed (2 killed)."),
+        (("timed_out", "killed"), "2 of these failed (1 timed out, 1 killed)."),
+    ],
+)
+def test_how_many_cells_failed_is_told_once_and_by_their_own_name(kinds, words):
+    cells = [make_failure(compiled_cell(batch_size=batch), kind) for batch, kind in enumerate(kinds, 1)]
+    sweep = swept(*cells, make_result(eager_cell()))
+    assert progress_sentence(sweep).endswith(f", {words}")
+    told = {check.text.partition(":")[0] for check in sweep_overview(sweep).checks}
+    assert told == {"2 cells" if kinds.count(kind) == 2 else "1 cell" for kind in kinds}
 
 
 def test_a_tie_says_within_how_much_and_beside_each_speed_up_stands_its_median():

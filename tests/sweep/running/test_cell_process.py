@@ -118,10 +118,10 @@ def test_whoever_runs_out_of_memory_is_told_what_helps(
 
 
 def test_every_form_is_settled_before_any_is_timed(words: ProgressFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracekit.measure.observers import FormObserver
+    from tracekit.measure.gpu_state import GpuWatch
 
     settled: list[str] = []
-    monkeypatch.setattr(FormObserver, "settle", lambda _, forms: settled.extend(form.name for form in forms))
+    monkeypatch.setattr(GpuWatch, "settle", lambda _, forms: settled.extend(form.name for form in forms))
     fail_timing(monkeypatch, KeyError("timed"))
     failure = attempt(make_job(), words).failure
     assert settled == ["eager"]

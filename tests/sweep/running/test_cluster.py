@@ -17,7 +17,7 @@ from tracekit.measure.ray_engine import GpuNode, RayExecutor
 from tracekit.model.progress import Silent
 from tracekit.sweep.cells import Cell, CellResult
 from tracekit.sweep.running import cluster as cluster_sweep
-from tracekit.sweep.running import requirements, sweeping
+from tracekit.sweep.running import sweeping
 from tracekit.sweep.running.cluster import THREADS, Reserved, measure_here, reserve_gpus, run_cells_on, share_out
 from tracekit.sweep.running.folder import SweepFolder
 from tracekit.sweep.running.requirements import check_first
@@ -92,14 +92,6 @@ class Cluster(RayExecutor):
 
 def run(cluster: Cluster, plan: SweepPlan, folder: SweepFolder) -> list[tuple[ToDo, CellResult | None]]:
     return list(run_cells_on(cluster, plan, find_left(plan, folder), folder, lambda: nullcontext(Silent())))
-
-
-@pytest.fixture
-def children(monkeypatch: pytest.MonkeyPatch) -> Children:
-    fake = Children()
-    monkeypatch.setattr(sweeping, "run_module", fake)
-    monkeypatch.setattr(requirements, "run_module", fake)
-    return fake
 
 
 def test_a_cell_has_a_gpu_and_its_share_of_the_hosts_cpus() -> None:

@@ -1,8 +1,6 @@
 """Which best modes are measured again, and when; cells are run by stand-ins."""
 
-import tempfile
 from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -14,21 +12,15 @@ from tracekit.model.progress import Silent
 from tracekit.sweep.cells import CONFIRMING, Cell, CellAnswer, CellFailure, CellResult
 from tracekit.sweep.running import sweeping
 from tracekit.sweep.running.cluster import run_cells_on
-from tracekit.sweep.running.confirming import find_unconfirmed
 from tracekit.sweep.running.folder import SweepFolder
-from tracekit.sweep.running.sweeping import SweepPlan, ToDo, run_cells
+from tracekit.sweep.running.sweeping import SweepPlan, ToDo, find_unconfirmed, run_cells
 
 MODES = ("default", "reduce-overhead", "max-autotune")
 CELLS = (eager_cell(), *(compiled_cell(mode=mode) for mode in MODES))
 PLAN = SweepPlan(CELLS, 0, 40, TimingPlan())
 
 
-@pytest.fixture(autouse=True)
-def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Children:
-    fake = Children()
-    monkeypatch.setattr(sweeping, "run_module", fake)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return fake
+pytestmark = pytest.mark.usefixtures("children")
 
 
 def fill(folder: SweepFolder, *speedups: float, plan: SweepPlan = PLAN) -> None:
@@ -38,7 +30,7 @@ def fill(folder: SweepFolder, *speedups: float, plan: SweepPlan = PLAN) -> None:
 
 
 def run(folder: SweepFolder, plan: SweepPlan = PLAN) -> list[tuple[ToDo, CellResult | None]]:
-    return list(run_cells(plan, find_unconfirmed(plan, folder), folder, lambda: nullcontext(Silent())))
+    return list(run_cells(None, plan, find_unconfirmed(plan, folder), folder, lambda: nullcontext(Silent())))
 
 
 def keys(folder: SweepFolder, plan: SweepPlan = PLAN) -> list[tuple[str, str]]:

@@ -40,11 +40,16 @@ def test_what_was_asked_of_a_sweep_lies_in_it(tmp_path: Path, turn: str) -> None
         made.asked()
 
 
-def test_a_key_that_is_a_path_is_no_cell(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["../../outside", "/tmp/outside", "a/b", "a\0b"])
+def test_a_key_that_is_a_path_is_no_cell_and_none_that_was_asked_for(tmp_path: Path, key: str) -> None:
     made, path = sweep(tmp_path)
     with edited(path) as told:
-        told["cell"]["key"] = "../../outside"
+        told["cell"]["key"] = key
     assert made.load_all() == ()
+    with edited(made.path / "sweep.json") as told:
+        told["cells"][0]["key"] = key
+    with pytest.raises(TracekitError, match=r"sweep\.json cannot be read"):
+        made.asked()
 
 
 @pytest.mark.parametrize("is_loose", [unbounded, has_unbounded_list])

@@ -15,13 +15,6 @@ from tracekit.sweep.running import requirements
 from tracekit.sweep.running.requirements import check_buildable, check_first
 
 
-@pytest.fixture
-def children(monkeypatch: pytest.MonkeyPatch) -> Children:
-    fake = Children()
-    monkeypatch.setattr(requirements, "run_module", fake)
-    return fake
-
-
 def test_each_work_and_scope_is_asked_about_once_and_every_size_of_a_configuration(children: Children) -> None:
     cells = [eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(scope="regional")]
     cells += [eager_cell(batch_size=4), eager_cell(dtype="float16")]

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from tracekit.comparison.cost.roofline import limits_of, peak_of_side
+from tracekit.comparison.matching.operators import KIND_OF_FAMILY
 from tracekit.model.analysis import shrink_idle
 from tracekit.model.comparison import Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
 from tracekit.model.idle_estimate import MOST_SLOWED, MOST_SLOWED_WITH_STACKS
-from tracekit.model.sequence import Activity, Sequence
+from tracekit.model.sequence import Activity
 from tracekit.model.waterfall import Basis
 from tracekit.statements.bounds import bound_because
 
@@ -31,17 +32,15 @@ KINDS: dict[str, BoundKind] = {
     "communication": "communication-bound",
 }
 
-#: Families of kernels whose limit depends on their sizes.
-LIBRARY_FAMILIES = ("gemm", "attention", "convolution")
 Parts = dict[str, float]
 
 
-def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
-    """What holds this side back; None without GPU figures. `sequence` gives the sizes that products were called with;
-    without it they are of no known limit."""
+def find_bound(side: Side) -> Bound | None:
+    """What holds this side back; None without GPU figures. Products of a side without a sequence, which gives the sizes
+    that they were called with, are of no known limit."""
     if side.analysis.idle is None or side.busy_us is None:
         return None
-    work, true_us = _work(side, sequence), side.unprofiled_idle_us
+    work, true_us = _work(side), side.unprofiled_idle_us
     basis: Basis = "trace" if true_us is None else "unprofiled"
     # A trace without unprofiled times is judged as it stands, and as if it had been slowed the most.
     slowed = MOST_SLOWED_WITH_STACKS if side.has_stacks else MOST_SLOWED
@@ -68,7 +67,8 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
     unknown: UnknownLimit | None = None
     if cases[0]["unknown"]:
         # What keeps it from being told what limits a product.
-        asked = [each.operator for each in (sequence.activities if sequence else ()) if each.family in LIBRARY_FAMILIES]
+        activities = side.sequence.activities if side.sequence else ()
+        asked = [each.operator for each in activities if each.family in KIND_OF_FAMILY]
         unknown = "unknown_device" if peak_of_side(side) is None else "sizes_do_not_tell"
         if 2 * sum(bool(operator and operator.dims) for operator in asked) <= len(asked):
             in_graphs = side.analysis.launches and side.analysis.launches.graph_launches
@@ -106,12 +106,12 @@ def _host_us(causes: Mapping[str, float]) -> float:
     return math.fsum(us for cause, us in causes.items() if cause not in ("device", "profiler", "compile"))
 
 
-def _work(side: Side, sequence: Sequence | None) -> Parts:
+def _work(side: Side) -> Parts:
     """GPU busy time per step by what limits it. Work that ran side by side counts by its share of the summed times;
     communication counts as far as nothing else ran, and is no part where there is none."""
     times = dict.fromkeys(("copy", "memory", "compute", "small", "neither", "unknown"), 0.0)
     peak = peak_of_side(side)
-    if sequence is not None and sequence.activities:
+    if (sequence := side.sequence) is not None and sequence.activities:
         work, counts = sequence.activities, [sequence.per_step] * len(sequence.activities)
     else:
         kernels = side.analysis.kernels.by_name if side.analysis.kernels else ()

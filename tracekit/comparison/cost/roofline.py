@@ -129,15 +129,10 @@ def limits_of(activities: Sequence[Activity], peak: Peak | None) -> Iterator[Lim
         limit, least_us = known
         if least_us is None:
             yield limit
-        elif is_too_small(each.duration_us, least_us):
+        elif each.duration_us < LONG_US and least_us < FILLED * each.duration_us:
             yield "small"
         else:
             yield "neither" if not _moves(each) and each.duration_us >= max(LONG_US, FAR * least_us) else limit
-
-
-def is_too_small(duration_us: float, least_us: float) -> bool:
-    """Whether a kernel is too small to fill the GPU, that takes so long and would at the limit take the least."""
-    return duration_us < LONG_US and least_us < FILLED * duration_us
 
 
 def _moves(activity: Activity) -> bool:

@@ -8,11 +8,11 @@ attention and convolutions from their sizes.
 """
 
 from collections.abc import Sequence
-from itertools import zip_longest
 from math import prod
 
-from tracekit.comparison.cost.convolutions import BACKWARD, Shape, aten, find_convolution
-from tracekit.comparison.cost.flops import MATMULS, attention_sizes, factors_of, gradients_of, is_counted
+import numpy as np
+
+from tracekit.comparison.cost import flops
 from tracekit.model.dtypes import CPP_ELEMENT_BYTES
 from tracekit.model.sequence import Operator
 from tracekit.names import is_triton
@@ -28,24 +28,24 @@ BINARY = """add sub rsub mul div true_divide floor_divide fmod remainder maximum
     bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor masked_fill sigmoid_backward tanh_backward
     silu_backward gelu_backward threshold_backward eq ne lt le gt ge"""
 TERNARY = "where addcmul addcdiv lerp"
-READ = {name: count for count, names in ((1, UNARY), (2, BINARY), (3, TERNARY)) for name in aten(names)}
+READ = {name: count for count, names in ((1, UNARY), (2, BINARY), (3, TERNARY)) for name in flops.aten(names)}
 #: Their output is one byte for each element.
-TRUTH = aten("eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite")
+TRUTH = flops.aten("eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite")
 #: They write their first input and read none of it.
-FILLING = aten("fill_ zero_ normal_ uniform_ random_ bernoulli_")
+FILLING = flops.aten("fill_ zero_ normal_ uniform_ random_ bernoulli_")
 #: All their tensors are read, and what is written is as large as the first.
-NORMALIZING = aten(
+NORMALIZING = flops.aten(
     """_softmax _log_softmax _safe_softmax _masked_softmax native_layer_norm native_group_norm native_batch_norm
     cudnn_batch_norm _batch_norm_with_update batch_norm_elemt _fused_rms_norm cumsum"""
 )
 #: What they write is small beside what they read, and its size is not recorded: left out.
-REDUCING = aten("sum mean var std var_mean amax amin max min argmax argmin any all norm prod linalg_vector_norm")
+REDUCING = flops.aten("sum mean var std var_mean amax amin max min argmax argmin any all norm prod linalg_vector_norm")
 
 #: Operators that read some rows of an input: how many, its size does not say.
 PICKING = ("embedding", "gather", "index", "scatter")
 
 
-def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
+def bytes_of(operator: Operator, output: flops.Shape | None = None) -> int | None:
     """Estimated memory traffic of one call; None where the recorded sizes do not say. `output` is the size of its
     result, where it is known from elsewhere."""
     if len(operator.dims) != len(operator.dtypes) or not any(operator.dims):
@@ -56,7 +56,7 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
         # Of one tensor alone: it is updated in place. Of several nobody can tell which are, and each counts once.
         total, tensors = _sum_of(operator, range(len(operator.dims))), sum(map(bool, operator.dims))
         return 2 * total if tensors == 1 and total is not None else total
-    if is_counted(operator.name):
+    if flops.is_counted(operator.name):
         return _of_matmul(operator) or _of_attention(operator) or _of_convolution(operator, output)
     if operator.name in FILLING:
         return _size(operator, 0)
@@ -84,9 +84,13 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
     if name not in READ:
         return None
     read = [position for position in range(min(READ[name], len(operator.dims))) if operator.dims[position]]
-    written = operator.dims[0] if in_place else _broadcast([operator.dims[position] for position in read])
     width = CPP_ELEMENT_BYTES.get(operator.dtypes[0]) if in_place else _width_of_result(operator, read)
-    if written is None or width is None:
+    try:
+        written = operator.dims[0] if in_place else np.broadcast_shapes(*(operator.dims[at] for at in read))
+    except ValueError:
+        # Sizes that do not fit.
+        return None
+    if width is None:
         return None
     return sum_if_known(_sum_of(operator, read), prod(written) * (1 if name in TRUTH else width))
 
@@ -121,20 +125,20 @@ def sum_if_known(*figures: int | None) -> int | None:
 
 def _of_matmul(operator: Operator) -> int | None:
     """Both factors, what is added (broadcast or not, as recorded), and the result."""
-    factors = factors_of(operator)
+    factors = flops.factors_of(operator)
     if factors is None:
         return None
     (batch, m, _), (_, _, n) = factors
-    first = MATMULS.get(operator.name, 0)
+    first = flops.MATMULS.get(operator.name, 0)
     width = CPP_ELEMENT_BYTES.get(operator.dtypes[first])
     # Of `linear` the bias stands behind, of the others the result may.
-    read = range(first + 2) if operator.name in MATMULS else range(len(operator.dims))
+    read = range(first + 2) if operator.name in flops.MATMULS else range(len(operator.dims))
     return None if width is None else sum_if_known(_sum_of(operator, read), batch * m * n * width)
 
 
 def _of_attention(operator: Operator) -> int | None:
     """Query, key and value, and a result like the query; backward reads that and two gradients, and writes three."""
-    sizes = attention_sizes(operator)
+    sizes = flops.attention_sizes(operator)
     if sizes is None:
         return None
     backward = operator.name.endswith("_backward")
@@ -147,28 +151,17 @@ def _of_attention(operator: Operator) -> int | None:
     return sum_if_known(_sum_of(operator, inputs), *gradients, (2 if backward else 1) * result)
 
 
-def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
+def _of_convolution(operator: Operator, output: flops.Shape | None) -> int | None:
     """Data, weights, what is added, and the result; backward reads three and writes the gradients it is asked for."""
-    if operator.name == BACKWARD:
-        asked = gradients_of(operator)
+    if operator.name == flops.BACKWARD:
+        asked = flops.gradients_of(operator)
         written = [position for position, wanted in zip((1, 2), asked or (), strict=False) if wanted]
         gradients = [_dense_size(operator, position) for position in written]
         return sum_if_known(_sum_of(operator, (0, 1, 2)), *gradients) if asked else None
-    found, width = find_convolution(operator, output), CPP_ELEMENT_BYTES.get(operator.dtypes[0])
+    found, width = flops.find_convolution(operator, output), CPP_ELEMENT_BYTES.get(operator.dtypes[0])
     if found is None or found.result is None or width is None:
         return None
     return sum_if_known(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)
-
-
-def _broadcast(shapes: Sequence[Shape]) -> Shape | None:
-    """The size that sizes are broadcast to; None where they do not fit."""
-    result: list[int] = []
-    for sizes in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
-        others = {size for size in sizes if size != 1}
-        if len(others) > 1:
-            return None
-        result.append(others.pop() if others else 1)
-    return tuple(reversed(result)) if shapes else None
 
 
 def _width_of_result(operator: Operator, read: Sequence[int]) -> int | None:

@@ -11,7 +11,6 @@ from tracekit.comparison.findings import (
     launch_bound,
     precision,
     slower_kernels,
-    small_kernels,
     times,
 )
 from tracekit.model.comparison import Comparison, Deltas, Finding, Side, Verdict
@@ -44,7 +43,7 @@ FINDERS: tuple[Finder, ...] = (
     blocking_calls.find_pageable_copies,
     precision.find_single_precision,
     eager_code.find_uncompiled_component,
-    small_kernels.find_small_kernels,
+    launch_bound.find_small_kernels,
     launch_bound.find_graphed_launches,
     launch_bound.find_fewer_kernels,
     times.find_profiler_distortion,

@@ -1,10 +1,9 @@
 """Does the GPU run dry because the host waits in a call: for the GPU, or for copies from or to pageable memory?"""
 
 import math
-from typing import NamedTuple
 
 from tracekit.comparison.matching.operators import plain_name
-from tracekit.comparison.waiting import exposing, gaps_behind, idle_saving
+from tracekit.comparison.waiting import exposing, idle_saving, longest_gaps
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.note import distinct
@@ -26,6 +25,7 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
     # In a whole recording the wait between two calls cannot be told from one in the middle of a call.
     if (idle := _idle(side, syncs)) is None or side.analysis.window.kind == "whole":
         return None
+    idle_us, call_us = idle
     calls = dict.fromkeys(sync.call for sync in syncs)
     waiting = [each for each in _recorded(side) if each.call in calls and each.drained]
     found: list[OperatorCall] = []
@@ -43,11 +43,13 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
         side=side.label,
         times=sum(sync.drained for sync in syncs) / side.steps,
         calls=tuple(calls),
-        idle_us=idle.idle_us,
-        call_us=idle.call_us,
+        idle_us=idle_us,
+        call_us=call_us,
         made_by=made_by[:MOST_LINES],
     )
-    return Finding(statement, idle.idle_us, ReadAfterTheCall(), places=gaps_behind(side, set(calls)))
+    # In the recording that distorts least.
+    places = longest_gaps(side.analysis, lambda gap: gap.sync in calls)
+    return Finding(statement, idle_us, ReadAfterTheCall(), places=places)
 
 
 def find_pageable_copies(comparison: Comparison) -> Finding | None:
@@ -60,36 +62,31 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
     syncs = [sync for sync in exposing(side) if _is_copy(sync)]
     if not copies or (idle := _idle(side, syncs)) is None:
         return None
+    idle_us, call_us = idle
     read_back = all("dtoh" in copy.name.lower() for copy in copies)
     copying = [each for each in _recorded(side) if _is_copy(each) and each.drained]
     statement = PageableCopies(
         side=side.label,
         copies=sum(copy.count for copy in copies) / side.steps,
         copy_us=math.fsum(copy.total_us for copy in copies) / side.steps,
-        idle_us=idle.idle_us,
-        call_us=idle.call_us,
+        idle_us=idle_us,
+        call_us=call_us,
         made_by=_made_by(copying),
     )
-    advice, places = KeepOnGpu() if read_back else PinMemory(), gaps_behind(side, {sync.call for sync in syncs})
-    return Finding(statement, idle.idle_us, advice, places=places)
+    calls = {sync.call for sync in syncs}
+    places = longest_gaps(side.analysis, lambda gap: gap.sync in calls)
+    return Finding(statement, idle_us, KeepOnGpu() if read_back else PinMemory(), places=places)
 
 
 def _is_copy(sync: SyncTime) -> bool:
     return "memcpy" in sync.call.lower()
 
 
-class _Idle(NamedTuple):
-    """How much of a call the GPU is idle."""
-
-    idle_us: float
-    call_us: float
-
-
-def _idle(side: Side, syncs: list[SyncTime]) -> _Idle | None:
-    """How much of a call the GPU is idle behind these; None where that is not worth a line."""
+def _idle(side: Side, syncs: list[SyncTime]) -> tuple[float, float] | None:
+    """How much of a call the GPU is idle behind these, and the call; None where that is not worth a line."""
     idle_us = idle_saving(side, math.fsum(sync.idle_after_us for sync in syncs) / side.steps)
     call_us = side.wall_us or side.span_us
-    return _Idle(idle_us, call_us) if call_us and idle_us >= WORTH_SAYING * call_us else None
+    return (idle_us, call_us) if call_us and idle_us >= WORTH_SAYING * call_us else None
 
 
 def _recorded(side: Side) -> tuple[SyncTime, ...]:

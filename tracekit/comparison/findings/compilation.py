@@ -1,20 +1,17 @@
-"""Is compiled code broken up by lines that Dynamo cannot trace, or compiled more than once?"""
+"""Is compiled code broken up by lines that Dynamo cannot trace, or compiled more than once? And what may let
+torch.compile compile what it compiled nothing of?"""
 
-from tracekit.comparison.commands import profile_command, run_again
+from tracekit.comparison.commands import profile_command, run_again, switched_command
 from tracekit.comparison.judging.timed import compilations_while_timed, find_compiling_costs
 from tracekit.comparison.waiting import idle_at_most, most_slowed
 from tracekit.model.advice import Advice
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.compilation import GraphBreak
+from tracekit.model.compilation import GraphBreak, NotCompiledCode
 from tracekit.model.note import distinct
+from tracekit.model.run import Run
+from tracekit.model.single_run import Remedy, RemedyCode
 from tracekit.statements.advice import RunAgain
-from tracekit.statements.findings.compiling import (
-    BreakingLine,
-    BrokenGraphs,
-    CompiledAgain,
-    RecompiledDuringTiming,
-    RecompilingCall,
-)
+from tracekit.statements.findings import compiling
 from tracekit.statements.guards import Size, check_of
 
 #: This share of the call spent between compiled graphs is worth an action.
@@ -29,6 +26,23 @@ SWITCHES = {
     "capture_dynamic_output_shape_ops": "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS",
 }
 ANY_SIZES = {"dynamic": "True"}
+#: What to change where nothing was compiled for this reason.
+IN_CODE: dict[NotCompiledCode, RemedyCode] = {
+    "scalar_read": "compute_on_gpu",
+    "data_dependent_branch": "select_on_gpu",
+    "data_dependent_shape": "fix_sizes",
+    "untraceable_call": "move_call",
+    "compiler_disabled": "allow_compiler",
+    "graph_break_call": "remove_break",
+    "generator": "return_values",
+    "context_manager": "move_context",
+}
+#: Dynamo's settings under which the graph takes it up.
+CAPTURED: dict[NotCompiledCode, str] = {
+    "scalar_read": SWITCHES["capture_scalar_outputs"],
+    "data_dependent_shape": SWITCHES["capture_dynamic_output_shape_ops"],
+}
+REGIONAL = {"scope": "regional"}
 
 
 def find_broken_graphs(comparison: Comparison) -> Finding | None:
@@ -54,7 +68,7 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     hints = " ".join(each.hint or "" for each in removed) if longest[0] in removed else ""
     switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
     told = tuple(
-        BreakingLine(
+        compiling.BreakingLine(
             line=each.line,
             where=each.where,
             reason=each.reason,
@@ -65,7 +79,7 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
         )
         for each in longest[:NAMED]
     )
-    statement = BrokenGraphs(
+    statement = compiling.BrokenGraphs(
         side=side.label,
         lines=len(breaks),
         longest=told,
@@ -96,7 +110,7 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
     dearest = max(again, key=lambda each: each.seconds or 0.0)
     of_size = any(isinstance(check_of(each.because[0]), Size) for each in again)
     settings = side.settings if of_size and side.settings and not side.settings.dynamic else None
-    statement = CompiledAgain(
+    statement = compiling.CompiledAgain(
         side=side.label,
         times=len(again),
         function=dearest.function,
@@ -121,7 +135,7 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
     first = []
     for cost in costs[:NAMED]:
         failed = distinct(check_of(check) for frame in cost.frames for check in frame.because[:1])
-        first.append(RecompilingCall(cost.call.call, cost.call.wall_us, failed, cost.call.cuda_graphs))
+        first.append(compiling.RecompilingCall(cost.call.call, cost.call.wall_us, failed, cost.call.cuda_graphs))
     advice: Advice | None = None
     if side.settings is not None:
         command = profile_command(side.settings)
@@ -131,7 +145,7 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
             advice = RunAgain(f"TORCH_LOGS=recompiles {command}")
         else:
             advice = run_again(side.settings, ANY_SIZES)
-    statement = RecompiledDuringTiming(
+    statement = compiling.RecompiledDuringTiming(
         side=side.label,
         compilations=compilations_while_timed(side),
         calls=len(costs),
@@ -142,3 +156,30 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
         failed_for_one=any(check_of(check).is_zero_or_one for check in checks),
     )
     return Finding(statement, advice=advice)
+
+
+def find_remedies(run: Run) -> tuple[Remedy, ...]:
+    """For the first reason that nothing was compiled, and for the others what is not said yet."""
+    reasons, settings = run.not_compiled or (), run.settings
+    found: list[Remedy] = []
+    for each in reasons:
+        if code := IN_CODE.get(each.code):
+            found.append(Remedy(code))
+        # A list of other numbers than integers no graph holds.
+        variable = CAPTURED.get(each.code) if "non-integer" not in each.reason else None
+        if variable and settings.variables.get(variable) != "1":
+            command = switched_command(settings, {variable: "1"})
+            found.append(Remedy("capture_in_graph", f"{variable}=1", command))
+        if each.inside == "loop":
+            # Not where a block is in the way: Dynamo has tried each by itself, and skipped it too.
+            if run.repeated_parts and settings.scope != "regional" and not each.in_block:
+                found.append(Remedy("compile_body", "--scope regional", profile_command(settings, REGIONAL)))
+            else:
+                found.append(Remedy("compile_body"))
+        if each.inside == "context_manager":
+            found.append(Remedy("move_context"))
+    if all(each.code not in IN_CODE and each.inside is None for each in reasons) and not settings.fullgraph:
+        # None of that is known: torch's own error may tell.
+        option = "--fullgraph"
+        found.append(Remedy("name_line", option, profile_command(settings, more=(option,))))
+    return distinct(found)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.comparison.matching.groups_by_name import time_of
+from tracekit.comparison.modules import is_within
 from tracekit.comparison.waiting import most_slowed
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.statements.advice import ListScopes
@@ -100,16 +101,12 @@ def _fusible_time(comparison: Comparison) -> dict[str, float]:
     for group in comparison.groups:
         left: set[str | None] = set()
         for module in group.modules:
-            within = next((each for each in components if _is_within(module, each.name)), None)
+            within = next((each for each in components if is_within(module, each.name)), None)
             compiled = within is None or (within.compiled and not within.compiled_parts)
             for part in within.compiled_parts if within else ():
-                compiled = compiled or _is_within(module, part.removesuffix(".*"))
+                compiled = compiled or is_within(module, part.removesuffix(".*"))
             left.add(within.name if within and not compiled else None)
         component = left.pop() if group.kind == "unchanged" and len(left) == 1 else None
         if component is not None:
             found[component] += time_of(each for each in group.b if families.get(each.name) in FUSIBLE)
     return found
-
-
-def _is_within(module: str, part: str) -> bool:
-    return module == part or module.startswith(f"{part}.")

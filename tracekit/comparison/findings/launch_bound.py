@@ -1,13 +1,13 @@
-"""Is the GPU launch-bound, do CUDA graphs take the launches over, and does it work longer or on fewer kernels?"""
+"""Is the GPU launch-bound, do CUDA graphs take the launches over, and does it work longer, on fewer kernels, or on too
+small ones?"""
 
 import math
-from typing import NamedTuple
 
 from tracekit.comparison.commands import run_again
-from tracekit.comparison.waiting import gaps_of_cause, idle_at_most, most_slowed
-from tracekit.model.analysis import OF_LAUNCHING
+from tracekit.comparison.waiting import idle_at_most, longest_gaps, most_slowed
+from tracekit.model.analysis import OF_LAUNCHING, IdleGap
 from tracekit.model.comparison import Comparison, Finding, Side
-from tracekit.statements.findings.kernels import FewerKernels, MoreGpuTime
+from tracekit.statements.findings.kernels import FewerKernels, MoreGpuTime, SmallKernels
 from tracekit.statements.findings.waiting import GraphedLaunches, LaunchBound, SkippedCudaGraphs, SkippedGraphs
 
 #: Less than this is within what recordings of the same work differ by (1 to 4 % on an H200).
@@ -25,38 +25,28 @@ ENOUGH = 0.5
 
 def find_more_gpu_time(comparison: Comparison) -> Finding | None:
     """Found when the GPU is busy for a twentieth longer in B: whatever B gained, it did not gain it in kernels."""
-    of_gpu = _counts_and_times(comparison)
-    if of_gpu is None or not of_gpu.a_busy_us or of_gpu.b_busy_us < LONGER * of_gpu.a_busy_us:
+    figures = _counts_and_times(comparison)
+    if figures is None or not figures.a_busy_us or figures.b_busy_us < LONGER * figures.a_busy_us:
         return None
+    kernels, busy_us = (figures.a_kernels, figures.b_kernels), (figures.a_busy_us, figures.b_busy_us)
     # Where it went other findings say, each with its own saving.
-    return Finding(MoreGpuTime(comparison.b.label, *of_gpu))
+    return Finding(MoreGpuTime(comparison.b.label, *kernels, *busy_us, figures.without_communication))
 
 
 def find_fewer_kernels(comparison: Comparison) -> Finding | None:
     """Found when B runs at least a tenth fewer kernels; says what that did to GPU time, which counts alone do not."""
-    of_gpu = _counts_and_times(comparison)
-    if of_gpu is None or of_gpu.b_kernels >= FEWER * of_gpu.a_kernels:
-        return None
-    return Finding(FewerKernels(*of_gpu))
+    figures = _counts_and_times(comparison)
+    return Finding(figures) if figures and figures.b_kernels < FEWER * figures.a_kernels else None
 
 
-class _OfGpu(NamedTuple):
-    """Kernels and GPU time of both sides, per step."""
-
-    a_kernels: float
-    b_kernels: float
-    a_busy_us: float
-    b_busy_us: float
-    without_communication: bool | None
-
-
-def _counts_and_times(comparison: Comparison) -> _OfGpu | None:
-    """Without communication: its kernels wait for other ranks, so that their time is no kernel's doing."""
+def _counts_and_times(comparison: Comparison) -> FewerKernels | None:
+    """Of both sides per step, without communication: its kernels wait for other ranks, so that their time is no
+    kernel's doing."""
     a, b = comparison.a, comparison.b
     if not (a.analysis.kernels and b.analysis.kernels) or a.compute_us is None or b.compute_us is None:
         return None
     a_apart, b_apart = (side.analysis.communication.kernels if side.analysis.communication else 0 for side in (a, b))
-    return _OfGpu(
+    return FewerKernels(
         a_kernels=(a.analysis.kernels.count - a_apart) / a.steps,
         b_kernels=(b.analysis.kernels.count - b_apart) / b.steps,
         a_busy_us=a.compute_us,
@@ -79,8 +69,13 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
     host = launching + sum(causes.get(cause, 0.0) for cause in ("guards", "python"))
     statement = LaunchBound(wall_us=wall, idle_us=idle, host_share=host / idle, launching_share=launching / idle)
     changes = {"mode": WITH.get(side.settings.mode, "reduce-overhead")} if side.settings else {}
-    advice, places = run_again(side.settings, changes), gaps_of_cause(side, OF_LAUNCHING)
-    return Finding(statement, graphs_saving(side), advice, changes, places)
+
+    def is_of_launching(gap: IdleGap) -> bool:
+        return sum(gap.causes.get(cause, 0.0) for cause in OF_LAUNCHING) > gap.duration_us / 2
+
+    # In the recording that tells causes apart.
+    places = longest_gaps(side.host, is_of_launching)
+    return Finding(statement, graphs_saving(side), run_again(side.settings, changes), changes, places)
 
 
 def graphs_saving(side: Side) -> float | None:
@@ -129,3 +124,12 @@ def find_graphed_launches(comparison: Comparison) -> Finding | None:
         idle_change_us=comparison.deltas.idle_us,
     )
     return Finding(statement)
+
+
+def find_small_kernels(comparison: Comparison) -> Finding | None:
+    """Found when B is latency-bound: its kernels are too small to fill the GPU, so neither bytes nor operations limit
+    it. What larger ones would save nobody has measured."""
+    side, bound = comparison.b, comparison.b.bound
+    if bound is None or bound.kind != "latency-bound":
+        return None
+    return Finding(SmallKernels(side.label, bound.parts_us["small"], sum(bound.parts_us.values())))

@@ -4,6 +4,7 @@ import math
 
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.findings.slower_kernels import find_lost_attention
+from tracekit.comparison.matching.operators import KIND_OF_FAMILY
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.sequence import Activity
 from tracekit.names import is_triton
@@ -12,7 +13,6 @@ from tracekit.statements.findings.precision import OutputsDiffer, SinglePrecisio
 
 #: Less than this share of GPU time is not worth a line.
 WORTH_SAYING = 0.02
-LIBRARY = ("gemm", "attention", "convolution")
 HALVES = ("bfloat16", "float16")
 HALF_TYPES = ("c10::BFloat16", "c10::Half")
 
@@ -70,7 +70,7 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
 def _library_calls(side: Side) -> list[Activity]:
     activities = side.sequence.activities if side.sequence else ()
     # Of a template of Inductor's the inputs are not the factors alone.
-    calls = (each for each in activities if each.family in LIBRARY and not is_triton(each.name))
+    calls = (each for each in activities if each.family in KIND_OF_FAMILY and not is_triton(each.name))
     return [each for each in calls if each.operator and each.operator.dtypes]
 
 

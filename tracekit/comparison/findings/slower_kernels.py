@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from tracekit.comparison.commands import layer_by_layer, run_again, scope_changes
-from tracekit.comparison.cost.convolutions import find_convolution, moved_last
+from tracekit.comparison.cost.flops import find_convolution, moved_last
 from tracekit.comparison.cost.operator_calls import Call, find_calls
 from tracekit.comparison.matching.groups_by_name import time_of
-from tracekit.comparison.matching.inputs import Dims
-from tracekit.comparison.matching.operators import library_family
+from tracekit.comparison.matching.operators import Dims, library_family
 from tracekit.model.comparison import Comparison, Finding, KernelGroup
 from tracekit.model.sequence import Sequence
 from tracekit.statements.evidence import AttentionLost, ChannelsMovedLast, SinglePrecision
@@ -100,23 +99,11 @@ def find_slower_attention(comparison: Comparison) -> Finding | None:
     work and does not count; another mask, or keys laid out otherwise, is what this finding is for. The saving is what
     they take longer. The evidence is that of the group which lost most.
     """
-    slower = _slower(_attention(comparison), comparison)
-    if not slower:
-        return None
-    statement = SlowerAttention(
-        before_us=sum(each.a_us for each in slower),
-        after_us=sum(each.b_us for each in slower),
-        shown_by=slower[0].group.evidence,
-    )
-    saving_us, b = sum(each.delta_us for each in slower), comparison.b
-    return Finding(statement, saving_us, layer_by_layer(b), scope_changes(b))
-
-
-def _attention(comparison: Comparison) -> Iterator[_SameWork]:
     a_names, b_names = (
         {each.name for each in kernels.by_name if each.family == "attention"} if kernels else set()
         for kernels in (comparison.a.analysis.kernels, comparison.b.analysis.kernels)
     )
+    attending: list[_SameWork] = []
     for group in comparison.groups:
         a, b = [each for each in group.a if each.name in a_names], [each for each in group.b if each.name in b_names]
         one, other = _queries(comparison.a.sequence, group.a_at), _queries(comparison.b.sequence, group.b_at)
@@ -130,7 +117,17 @@ def _attention(comparison: Comparison) -> Iterator[_SameWork]:
         attends_only = all(each in a or each.name.startswith("Memset") for each in group.a)
         a_us, b_us = (time_of(group.a), time_of(group.b)) if attends_only else (time_of(a), time_of(b))
         if a_us:
-            yield _SameWork(group, a_us, b_us)
+            attending.append(_SameWork(group, a_us, b_us))
+    slower = _slower(attending, comparison)
+    if not slower:
+        return None
+    statement = SlowerAttention(
+        before_us=sum(each.a_us for each in slower),
+        after_us=sum(each.b_us for each in slower),
+        shown_by=slower[0].group.evidence,
+    )
+    saving_us, side = sum(each.delta_us for each in slower), comparison.b
+    return Finding(statement, saving_us, layer_by_layer(side), scope_changes(side))
 
 
 def _queries(work: Sequence | None, positions: Iterable[int]) -> set[Dims]:

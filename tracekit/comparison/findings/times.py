@@ -2,7 +2,7 @@
 
 import math
 
-from tracekit.comparison.commands import can_be_regional, run_again
+from tracekit.comparison.commands import run_again, scope_changes
 from tracekit.comparison.findings.launch_bound import graphs_saving
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.statements.findings.times import ColdStart, CompileSlower, ProfilerDistortion, Slowdown, WarmStart
@@ -53,7 +53,7 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     saving_us = None
     if warm and warm.cache_hits and cold.source == warm.source == "fresh_process":
         saving_us = max(cold.startup_us - warm.startup_us, 0.0)
-    regional, warm_start = can_be_regional(comparison.b), None
+    changes, warm_start = scope_changes(comparison.b), None
     if warm is not None and warm.calls is not None and not math.isinf(warm.calls):
         warm_start = WarmStart(warm.startup_us, warm.calls, warm.calls_at_most, warm.calls_ci95)
     statement = ColdStart(
@@ -66,9 +66,9 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
         warm=warm_start,
         warm_was_measured=saving_us is not None,
         of_ranks=bool(comparison.b.ranks),
-        can_be_regional=regional,
+        can_be_regional=bool(changes),
     )
-    advice = run_again(comparison.b.settings, {"scope": "regional"}) if regional else None
+    advice = run_again(comparison.b.settings, changes) if changes else None
     return Finding(statement, advice=advice, start_saving_us=saving_us)
 
 

@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.model.comparison import Side
-from tracekit.model.note import Noted
 from tracekit.model.numerics import UNIT_ROUNDOFF, Accuracy, FormNumerics, OutputDifference, TensorDifference
 from tracekit.model.run import Settings
 from tracekit.statements import accuracy as reasons
@@ -79,7 +78,7 @@ def judge_outputs(one: FormNumerics | None, other: FormNumerics, *, same_work: b
     tensors = other.against_eager.tensors
     if not tensors:
         return Accuracy("undecided", "tolerance", reasons.NoTensors())
-    if all(map(_equal, tensors)):
+    if all(each.mismatch is None and each.equal_share == 1 for each in tensors):
         # NaN or infinite throughout: that both forms return that proves nothing.
         for each in tensors:
             if not each.counts and each.elements > 0 and each.max_abs is None:
@@ -87,35 +86,28 @@ def judge_outputs(one: FormNumerics | None, other: FormNumerics, *, same_work: b
         return Accuracy("equal", "bits", reasons.Equal())
     # A reference of whose output nothing could be compared judges nothing, nor does one of other random numbers.
     referenced = other.against_reference is not None and bool(other.against_reference.tensors)
-    if one and one.against_reference and referenced and same_work and not _drew_others(one):
-        worst = _worst(_unless_random(_by_reference(one, other), one, other))
+    seeds = _by_path(one.against_another_seed if one else None)
+    references = one.against_reference.tensors if one and one.against_reference else ()
+    drew_others = any(each.path in seeds and _as_of_another_seed(each, seeds[each.path]) for each in references)
+    if one and one.against_reference and referenced and same_work and not drew_others:
+        worst = _worst(_by_reference(one, other), one, other)
         return Accuracy(worst.result, "reference", worst.reason)
-    worst, missing = _worst(_unless_random(_by_tolerance(one, other), one, other)), other.reference_missing
+    worst, missing = _worst(_by_tolerance(one, other), one, other), other.reference_missing
     return Accuracy(worst.result, "tolerance", worst.reason.but(no_reference=missing) if missing else worst.reason)
 
 
-def _worst(judged: Iterable[_Judged]) -> _Judged:
-    return min(judged, key=lambda each: (SEVEREST.index(each.result), -each.excess))
-
-
-def _unless_random(judged: Iterable[_Judged], eager: FormNumerics | None, compiled: FormNumerics) -> Iterator[_Judged]:
-    """The results, of which those that random numbers explain are no fault."""
+def _worst(judged: Iterable[_Judged], eager: FormNumerics | None, compiled: FormNumerics) -> _Judged:
+    """The worst of the results, of which those that random numbers explain are no fault."""
+    results = []
     seeds, apart = _by_path(eager.against_another_seed if eager else None), _by_path(compiled.against_eager)
     for each in judged:
         path = each.reason.path
         one, other = apart.get(path), seeds.get(path)
-        if each.result == "as_accurate" or one is None or other is None or not _as_of_another_seed(one, other):
-            yield each
-            continue
-        reason = reasons.RandomNumbers(path=path, difference=one.relative, another_seed=other.relative)
-        yield _Judged("random", each.excess, reason)
-
-
-def _drew_others(eager: FormNumerics) -> bool:
-    """Whether the reference drew other random numbers than eager code."""
-    seeds = _by_path(eager.against_another_seed)
-    tensors = eager.against_reference.tensors if eager.against_reference else ()
-    return any(each.path in seeds and _as_of_another_seed(each, seeds[each.path]) for each in tensors)
+        if each.result != "as_accurate" and one and other and _as_of_another_seed(one, other):
+            reason = reasons.RandomNumbers(path=path, difference=one.relative, another_seed=other.relative)
+            each = _Judged("random", each.excess, reason)
+        results.append(each)
+    return min(results, key=lambda each: (SEVEREST.index(each.result), -each.excess))
 
 
 def _as_of_another_seed(each: TensorDifference, other: TensorDifference) -> bool:
@@ -129,24 +121,21 @@ def _as_of_another_seed(each: TensorDifference, other: TensorDifference) -> bool
     return other.relative / FACTOR_OF_SEEDS <= (each.relative or 0.0) <= FACTOR_OF_SEEDS * other.relative
 
 
-def _equal(each: TensorDifference) -> bool:
-    return each.mismatch is None and each.equal_share == 1
-
-
 def _by_reference(eager: FormNumerics, compiled: FormNumerics) -> Iterator[_Judged]:
     reference = compiled.reference_dtype or "the reference"
     of_eager = _by_path(eager.against_reference)
     for each in compiled.against_reference.tensors if compiled.against_reference else ():
         base = of_eager.get(each.path)
         if each.mismatch and not (base and base.mismatch):
-            yield _broken(each.path, each.mismatch)
+            yield _Judged("less_accurate", math.inf, reasons.NotComparable(each.path, each.mismatch))
         elif base is None or each.mismatch:
             yield _Judged("undecided", 0.0, reasons.NotHeldAgainstReference(path=each.path, reference=reference))
         elif each.counts:
             one, other = base.equal_share or 0.0, each.equal_share or 0.0
             yield _judge_integers(each, one, other, reference)
         elif each.nonfinite > base.nonfinite:
-            yield _not_finite(each, base.nonfinite, reference)
+            reason = reasons.NotFinite(path=each.path, more=each.nonfinite - base.nonfinite, reference=reference)
+            yield _Judged("less_accurate", math.inf, reason)
         else:
             # No error can be told from half a step of the dtype, and what eager differs by from itself.
             floor = UNIT_ROUNDOFF.get(compiled.dtype, 0.0) + _own(eager, each.path)
@@ -201,12 +190,13 @@ def _by_tolerance(eager: FormNumerics | None, compiled: FormNumerics) -> Iterato
     for each in compiled.against_eager.tensors if compiled.against_eager else ():
         share = each.equal_share or 0.0
         if each.mismatch:
-            yield _broken(each.path, each.mismatch)
+            yield _Judged("less_accurate", math.inf, reasons.NotComparable(each.path, each.mismatch))
         elif each.counts:
             reason = reasons.IntegersBesideEager(path=each.path, share=share)
-            yield _Judged("as_accurate" if _equal(each) else "undecided", 1 - share, reason)
+            yield _Judged("as_accurate" if share == 1 else "undecided", 1 - share, reason)
         elif each.nonfinite:
-            yield _not_finite(each, 0, None)
+            not_finite = reasons.NotFinite(path=each.path, more=each.nonfinite, reference=None)
+            yield _Judged("less_accurate", math.inf, not_finite)
         elif each.relative is None:
             yield _judge_zeros(each, replace(each, max_abs=None if each.max_abs is None else 0.0), 1.0, "eager")
         else:
@@ -223,12 +213,3 @@ def _own(form: FormNumerics | None, path: str) -> float:
 
 def _by_path(difference: OutputDifference | None) -> dict[str, TensorDifference]:
     return {each.path: each for each in difference.tensors} if difference else {}
-
-
-def _broken(path: str, mismatch: Noted) -> _Judged:
-    return _Judged("less_accurate", math.inf, reasons.NotComparable(path, mismatch))
-
-
-def _not_finite(each: TensorDifference, before: int, reference: str | None) -> _Judged:
-    reason = reasons.NotFinite(path=each.path, more=each.nonfinite - before, reference=reference)
-    return _Judged("less_accurate", math.inf, reason)

@@ -138,28 +138,17 @@ def _of_one_process(estimate: Estimate, noise_us: float, *sides: Side) -> Estima
 
 
 def _busy(comparison: Comparison) -> Measured:
-    a, b = comparison.a, comparison.b
-    if any(side.analysis.communication and side.analysis.communication.may_wait for side in (a, b)):
-        return _compute_alone(comparison)
-    if b.busy_us is None:
-        return Measured(a.busy_us, None)
-    exact = replace(exactly(b.busy_us), basis="recordings")
-    own = replace(_widened_by_recordings(exact, b), assumptions=_of_the_whole(b))
-    return recorded_estimate(comparison, Measured(a.busy_us, b.busy_us, _widened_by_recordings(exact, a, b), own))
-
-
-def _compute_alone(comparison: Comparison) -> Measured:
-    """Busy time without what only communicates, of one rank among several: how much of that waits for other ranks no
+    """Busy time, of one rank among several without what only communicates: how much of that waits for other ranks no
     recording of one tells, nor how much busy time differs from recording to recording for it."""
     a, b = comparison.a, comparison.b
-    if b.compute_us is None:
-        return Measured(a.compute_us, None)
-    exact = replace(exactly(b.compute_us), basis="recordings", assumptions=(reasons.ComputeAlone(),))
-    of_a, of_b = (BUSY_MOVES * (side.compute_us or 0.0) for side in (a, b))
-    own = exact.widened(Doubt("one_recording", of_b))
+    alone = any(side.analysis.communication and side.analysis.communication.may_wait for side in (a, b))
+    base, new = (side.compute_us if alone else side.busy_us for side in (a, b))
+    if new is None:
+        return Measured(base, None)
+    exact = replace(exactly(new), basis="recordings", assumptions=(reasons.ComputeAlone(),) if alone else ())
+    change, own = (_widened_by_recordings(exact, *sides, alone=alone) for sides in ((a, b), (b,)))
     own = replace(own, assumptions=(*own.assumptions, *_of_the_whole(b)))
-    change = exact.widened(Doubt("one_recording", of_a + of_b))
-    return recorded_estimate(comparison, Measured(a.compute_us, b.compute_us, change, own))
+    return recorded_estimate(comparison, Measured(base, new, change, own))
 
 
 def _idle(comparison: Comparison) -> Measured:
@@ -184,11 +173,13 @@ def _idle(comparison: Comparison) -> Measured:
     return recorded_estimate(comparison, measured)
 
 
-def _widened_by_recordings(estimate: Estimate, *sides: Side) -> Estimate:
-    """By how much GPU time differs from recording to recording: as two of a side's do, else as it was seen to."""
+def _widened_by_recordings(estimate: Estimate, *sides: Side, alone: bool = False) -> Estimate:
+    """By how much GPU time differs from recording to recording: as two of a side's do, else as it was seen to. `alone`:
+    without what only communicates."""
     margins, once = [], False
     for side in sides:
-        busy_us, differs_us = side.busy_us or 0.0, side.busy_differs_us
+        busy_us = (side.compute_us if alone else side.busy_us) or 0.0
+        differs_us = None if alone else side.busy_differs_us
         margins.append(
             BUSY_MOVES * busy_us if differs_us is None else max(differs_us, thresholds.LEAST_BUSY_MARGIN * busy_us)
         )
@@ -249,13 +240,13 @@ def _groups_lost(comparison: Comparison) -> Measured:
     if unlike or not comparison.groups:
         unknown = unlike or NOT_ON_BOTH_SIDES
         return Measured(None, None, unknown=unknown, own_unknown=unknown)
-    lost = find_lost_groups(comparison.groups)
-    estimate = Estimate(lost.seen, lost.seen, lost.most)
-    if lost.unknown:
-        matched = reasons.Unmatched if lost.unknown > MOST_UNKNOWN else reasons.MostlyMatched
-        assumption = matched(unmatched_share=lost.unknown)
+    seen, most, unknown_share = find_lost_groups(comparison.groups)
+    estimate = Estimate(seen, seen, most)
+    if unknown_share:
+        matched = reasons.Unmatched if unknown_share > MOST_UNKNOWN else reasons.MostlyMatched
+        assumption = matched(unmatched_share=unknown_share)
         estimate = replace(estimate, basis="matching", assumptions=(assumption,))
-    return Measured(0.0, lost.seen, estimate, estimate)
+    return Measured(0.0, seen, estimate, estimate)
 
 
 def _of_ranks(metric: Metric) -> Callable[[Comparison], Measured]:

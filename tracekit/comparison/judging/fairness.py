@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
 
-from tracekit.comparison.cost.convolutions import find_convolution
-from tracekit.comparison.cost.flops import attention_sizes, factors_of, flops_of
+from tracekit.comparison.cost.flops import attention_sizes, factors_of, find_convolution, flops_of
 from tracekit.comparison.cost.operator_calls import find_calls
-from tracekit.comparison.judging.communication import find_unjudged_communication, find_untold_waiting
 from tracekit.comparison.judging.disturbances import find_disturbance
 from tracekit.comparison.judging.rank_differences import note_rank_differences
 from tracekit.comparison.judging.thresholds import FEWEST_CALLS, SLOWER_THAN_RECORDED
@@ -16,17 +14,7 @@ from tracekit.model.note import Note, distinct
 from tracekit.model.option import SIZES, WORK, words_of
 from tracekit.model.run import Environment, Generation, Settings, UserModel
 from tracekit.model.sequence import Operator, Sequence
-from tracekit.statements.notes import ranks, recordings
-from tracekit.statements.notes.work import (
-    OneSideGenerates,
-    OneSideIsOwn,
-    PackageDiffers,
-    PartRanEager,
-    RanEager,
-    Setting,
-    SettingDiffers,
-    TrainingMode,
-)
+from tracekit.statements.notes import ranks, recordings, work
 
 Compared = Settings | Environment | Generation | UserModel
 Question = Callable[[Side, Side], Iterable[Note]]
@@ -43,23 +31,17 @@ def find_unfairness(a: Side, b: Side, *, joined: bool = False) -> tuple[Note, ..
     """One note for each thing a reader must know before believing the figures; empty when there is none. Of ranks that
     were `joined` it is known how long they waited for each other."""
     same = (recordings.SameRecording(a.path),) if a.path == b.path else ()
-    first: tuple[Question, ...] = (
-        *(_missing_gpu, _in_training),
-        *(note_rank_differences, _of_ranks, _other_work, find_other_machine),
-    )
-    second: tuple[Question, ...] = (_beside_whole_calls, _other_windows, _busier_than_the_call, _slower_than_recorded)
-    untold: tuple[Question, ...] = () if joined else (find_unjudged_communication,)
-    questions = (*first, *second, *untold, find_disturbance, _damaged)
+    of_work: tuple[Question, ...] = (_missing_gpu, _in_training, note_rank_differences, _of_ranks, _other_work)
+    of_recordings: tuple[Question, ...] = (_beside_whole_calls, _other_windows, _unlike_the_call)
+    untold: tuple[Question, ...] = () if joined else (_unjudged_communication,)
+    questions = (*of_work, find_other_machine, *of_recordings, *untold, find_disturbance, _damaged)
     return (*same, *(note for ask in questions for note in ask(a, b)))
 
 
 def find_unsound(side: Side) -> tuple[Note, ...]:
     """One note for each thing a reader of one side alone must know; empty when there is none."""
-    questions: tuple[Question, ...] = (
-        *(_missing_gpu, _in_training),
-        *(_beside_whole_calls, _busier_than_the_call, _slower_than_recorded, _damaged),
-    )
-    return (*distinct(note for ask in questions for note in ask(side, side)), *find_untold_waiting(side))
+    questions: tuple[Question, ...] = (_missing_gpu, _in_training, _beside_whole_calls, _unlike_the_call, _damaged)
+    return (*distinct(note for ask in questions for note in ask(side, side)), *_untold_waiting(side))
 
 
 def find_other_work(a: Side, b: Side) -> Iterator[Note]:
@@ -69,17 +51,17 @@ def find_other_work(a: Side, b: Side) -> Iterator[Note]:
     yield from _other_gpu(a, b)
     one, other = len(a.analysis.devices), len(b.analysis.devices)
     if one and other and one != other:
-        yield SettingDiffers("gpus", one, other)
+        yield work.SettingDiffers("gpus", one, other)
     # To a model of 16 bits the precision of float32 matmuls means little.
     in_float32 = "float32" in {side.settings.dtype for side in (a, b) if side.settings}
     if a.environment and b.environment and in_float32:
         yield from _other_precision(a.environment, b.environment)
 
 
-def find_other_machine(a: Side, b: Side) -> Iterator[SettingDiffers | PackageDiffers]:
+def find_other_machine(a: Side, b: Side) -> Iterator[work.SettingDiffers | work.PackageDiffers]:
     """One note for each difference in machine and software, and in the variables that steer it."""
     if a.settings and b.settings and a.settings.variables != b.settings.variables:
-        yield SettingDiffers("variables", a.settings.variables, b.settings.variables)
+        yield work.SettingDiffers("variables", a.settings.variables, b.settings.variables)
     if not (a.environment and b.environment):
         yield from _other_gpu(a, b)
         return
@@ -88,7 +70,7 @@ def find_other_machine(a: Side, b: Side) -> Iterator[SettingDiffers | PackageDif
     one, other = a.environment.packages, b.environment.packages
     for name in sorted({*one, *other}):
         if one.get(name) != other.get(name):
-            yield PackageDiffers(name, one.get(name), other.get(name))
+            yield work.PackageDiffers(name, one.get(name), other.get(name))
 
 
 def find_fallbacks(*sides: Side) -> Iterator[Note]:
@@ -96,12 +78,12 @@ def find_fallbacks(*sides: Side) -> Iterator[Note]:
     for side in sides:
         parts = side.diagnostics.unmeant_fallbacks if side.diagnostics else ()
         if ran_eager(side):
-            yield RanEager(parts[-1].reason if parts else None)
+            yield work.RanEager(parts[-1].reason if parts else None)
             continue
         for part in parts:
             named = part.function or "a frame without a name"
             place = f"{named} ({part.where})" if part.where else named
-            yield PartRanEager(side.label, place, part.reason)
+            yield work.PartRanEager(side.label, place, part.reason)
 
 
 def ran_eager(side: Side) -> bool:
@@ -162,15 +144,15 @@ def _missing_gpu(a: Side, b: Side) -> Iterator[Note]:
             yield recordings.SeveralGpus(side.label, len(side.analysis.devices))
 
 
-def _differences(a: Compared, b: Compared, settings: Iterable[str]) -> Iterator[SettingDiffers]:
+def _differences(a: Compared, b: Compared, settings: Iterable[str]) -> Iterator[work.SettingDiffers]:
     for setting in settings:
-        one: Setting = getattr(a, setting)
-        other: Setting = getattr(b, setting)
+        one: work.Setting = getattr(a, setting)
+        other: work.Setting = getattr(b, setting)
         if one != other:
-            yield SettingDiffers(setting, one, other)
+            yield work.SettingDiffers(setting, one, other)
 
 
-def _other_precision(a: Environment, b: Environment) -> Iterator[SettingDiffers]:
+def _other_precision(a: Environment, b: Environment) -> Iterator[work.SettingDiffers]:
     """Which chooses other kernels. Runs from before it was recorded differ in nothing that is known."""
     if a.float32_matmul_precision is not None and b.float32_matmul_precision is not None:
         yield from _differences(a, b, ("float32_matmul_precision",))
@@ -186,14 +168,14 @@ def _other_work(a: Side, b: Side) -> Iterator[Note]:
         # Its length is that of the work: what draws pads it to one length.
         yield from _differences(a.settings, b.settings, words_of("prompt"))
     elif one or other:
-        yield OneSideGenerates("A" if one else "B")
+        yield work.OneSideGenerates("A" if one else "B")
     if a.settings.own and b.settings.own:
         yield from _differences(a.settings.own, b.settings.own, words_of("own"))
     elif a.settings.own or b.settings.own:
-        yield OneSideIsOwn("A" if a.settings.own else "B")
+        yield work.OneSideIsOwn("A" if a.settings.own else "B")
 
 
-def _other_gpu(a: Side, b: Side) -> Iterator[SettingDiffers]:
+def _other_gpu(a: Side, b: Side) -> Iterator[work.SettingDiffers]:
     """By what runs say of their machines, and where a side is a bare trace by the devices that it names."""
     if a.environment and b.environment:
         yield from _differences(a.environment, b.environment, ("gpu",))
@@ -204,7 +186,7 @@ def _other_gpu(a: Side, b: Side) -> Iterator[SettingDiffers]:
         of_run = {side.environment.gpu} if side.environment and side.environment.gpu else set()
         names.append(", ".join(sorted(of_devices or of_run)))
     if all(names) and names[0] != names[1]:
-        yield SettingDiffers("gpu", *names)
+        yield work.SettingDiffers("gpu", *names)
 
 
 def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
@@ -221,12 +203,33 @@ def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
         yield ranks.RanksDiffer(one, other)
 
 
+def _untold_waiting(side: Side) -> Iterator[Note]:
+    """A grave note where busy time may hold waiting for other ranks. Figures are per step."""
+    found = side.analysis.communication
+    if found and found.may_wait:
+        yield ranks.WaitingUntold(
+            subject=side.label,
+            communication_us=found.total_us / side.steps,
+            compute_us=found.compute_us / side.steps,
+            exposed_us=side.exposed_us,
+            rank=found.rank,
+            world_size=found.world_size,
+        )
+
+
+def _unjudged_communication(a: Side, b: Side) -> Iterator[Note]:
+    """A grave note where the change of GPU time may be one of waiting for other ranks. Figures are per step."""
+    found = [side.analysis.communication for side in (a, b)]
+    if any(each and each.may_wait for each in found):
+        yield ranks.CommunicationNotJudged(a.exposed_us, b.exposed_us)
+
+
 def _in_training(a: Side, b: Side) -> Iterator[Note]:
     modules = [side.settings.own.training if side.settings and side.settings.own else () for side in (a, b)]
     for side, names in zip((a, b), modules, strict=True):
         if names:
             together = modules[0] == modules[1]
-            yield TrainingMode(list(names), None if together else side.label)
+            yield work.TrainingMode(list(names), None if together else side.label)
             if together:
                 return
 
@@ -249,15 +252,13 @@ def _other_windows(a: Side, b: Side) -> Iterator[Note]:
         yield recordings.StepsDiffer(one.steps, other.steps)
 
 
-def _busier_than_the_call(a: Side, b: Side) -> Iterator[Note]:
+def _unlike_the_call(a: Side, b: Side) -> Iterator[Note]:
+    """Recording never makes a call faster, nor busier than it takes: a recorded step that is much shorter was
+    undisturbed, the timed ones not."""
     for side in (a, b):
         if side.reads_calls and side.wall_us is not None and side.busy_us is not None and side.busy_us > side.wall_us:
             taken = side.unprofiled_idle_us is not None
             yield recordings.BusierThanTheCall(side.label, side.busy_us, side.wall_us, idle_taken_for_0=taken)
-
-
-def _slower_than_recorded(a: Side, b: Side) -> Iterator[Note]:
-    """Recording never makes a call faster: a recorded step that is much shorter was undisturbed, the timed ones not."""
     for side in (a, b):
         recorded, wall = side.recorded_wall_us, side.wall_us
         if recorded is None or wall is None or side.analysis.window.kind != "steps":

@@ -4,14 +4,18 @@ import math
 import re
 from typing import get_args
 
+import numpy as np
+
 from tracekit.comparison.judging import thresholds
-from tracekit.comparison.judging.enough_processes import find_enough_processes
 from tracekit.comparison.judging.estimates import MEASURES, Measured, is_slight
+from tracekit.comparison.judging.processes import process_medians
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Comparison
 from tracekit.model.estimate import Doubt, Estimate, Reason, compare_estimates, exactly
 from tracekit.model.gate import Checked, Condition, Gate, LimitKind, Metric, Outcome, RankMetric
+from tracekit.model.option import MOST_PROCESSES
 from tracekit.statements import reasons as statements
+from tracekit.statistics.interval import NORMAL, t_quantile
 
 #: What each metric is measured in, and the factor of each unit that may be written.
 TIME = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
@@ -90,7 +94,7 @@ def _check(comparison: Comparison, condition: Condition) -> Checked:
         within_floor = _decide(condition.limit, Estimate(value, low, high)) != "inconclusive"
         reasons = (_why_open(condition, base, estimate, within_floor=within_floor),)
         if condition.metric == "wall":
-            reasons += find_enough_processes(comparison, estimate, _allowed(condition, measured), own=own)
+            reasons += _enough_processes(comparison, estimate, _allowed(condition, measured), own=own)
         assumptions = tuple(each for each in assumptions if not isinstance(each, AMONG_DOUBTS))
     elif outcome == "fail" and (tolerance := _tolerance(condition, measured, estimate)):
         outcome, reasons = "pass", (tolerance,)
@@ -150,3 +154,28 @@ def _why_open(condition: Condition, base: float | None, estimate: Estimate, *, w
         return statements.WithinFloor(doubt=of_limit(estimate.floor))
     doubts = sorted(estimate.doubts, key=lambda each: -each.by)
     return statements.HoldsLimit(doubts=[of_limit(each) for each in doubts if each.by])
+
+
+def _enough_processes(comparison: Comparison, estimate: Estimate, limit_us: float, *, own: bool) -> tuple[Reason, ...]:
+    """The fewest processes a side whose interval would leave the limit out, were the call to stay as measured; or that
+    not even the most that may be asked for would do. Nothing of sides that were timed together, of jobs of ranks, and
+    where the spread of calls alone holds the limit."""
+    if (comparison.verdict.basis != "apart" and not own) or any(each.code == "other_jobs" for each in estimate.doubts):
+        return ()
+    medians = [process_medians(side) for side in ((comparison.b,) if own else (comparison.a, comparison.b))]
+    if limit_us <= 0 or estimate.value <= 0 or not all(medians):
+        return ()
+    apart = abs(math.log(estimate.value / limit_us))
+    if apart <= math.hypot(*(min(each.half_width for each in side) for side in medians)):
+        return ()
+    # The standard deviation of the difference of one process of each side, of logarithms: as the several of a side
+    # differ, which stand for the other side too where that has one; else as is assumed of one process.
+    several = [float(np.std([each.middle for each in side], ddof=1)) for side in medians if len(side) > 1]
+    if several:
+        deviation = math.hypot(*several) * math.sqrt(len(medians) / len(several))
+    else:
+        deviation = math.hypot(*(each.by for each in estimate.doubts)) / estimate.value / NORMAL
+    for processes in range(max(map(len, medians)) + 1, MOST_PROCESSES + 1):
+        if t_quantile(len(medians) * (processes - 1)) * deviation / math.sqrt(processes) < apart:
+            return (statements.ProcessesWouldDo(processes=processes),)
+    return (statements.NoProcessesWouldDo(most=MOST_PROCESSES),)

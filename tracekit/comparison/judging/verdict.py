@@ -7,33 +7,15 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.comparison.judging import thresholds
+from tracekit.comparison.judging import processes, thresholds
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, find_warming
-from tracekit.comparison.judging.processes import (
-    find_process_spread,
-    find_two_kinds,
-    next_process95,
-    next_speedup95,
-    process_medians,
-    processes_of,
-    typical_call_us,
-)
 from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed, rounds_that_count
 from tracekit.model.comparison import Result, Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall
-from tracekit.statements.notes.timing import (
-    CoarseClock,
-    CompiledWhileTimed,
-    FewStretches,
-    NotAlternated,
-    NotTimed,
-    Outliers,
-    TooFewCalls,
-    UnevenCalls,
-)
+from tracekit.statements.notes import timing as statements
 from tracekit.statistics.interval import (
     Interval,
     Values,
@@ -45,7 +27,6 @@ from tracekit.statistics.interval import (
 )
 from tracekit.statistics.steady import FEWEST_STRETCHES, find_tick, mean_interval, mean_ratio, without_outliers
 
-NOT_TIMED = Verdict("not_timed")
 Judged = tuple[Verdict, tuple[Note, ...]]
 
 
@@ -95,9 +76,9 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     what processes differ by that leaves 1 out (`decided95`, docs/timing.md).
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
-        return NOT_TIMED, (NotTimed(),)
+        return Verdict("not_timed"), (statements.NotTimed(),)
     recompiled = tuple(
-        CompiledWhileTimed(side.label, count) for side in (a, b) if (count := compilations_while_timed(side))
+        statements.CompiledWhileTimed(side.label, count) for side in (a, b) if (count := compilations_while_timed(side))
     )
     if not order:
         verdict, notes = _judge_separate_runs(a, b)
@@ -106,20 +87,20 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     ends = (float(np.median(a.form.steady_us)), float(np.median(b.form.steady_us)))
     every = _pairs_of_processes(a.form, b.form, rounds_that_count(a, b))
     rounds = min(len(a.form.wall_us), len(b.form.wall_us))
-    uneven = () if len(a.form.wall_us) == len(b.form.wall_us) else (UnevenCalls(rounds),)
+    uneven = () if len(a.form.wall_us) == len(b.form.wall_us) else (statements.UnevenCalls(rounds),)
     count = len(every[0].a_us)
     if count < thresholds.FEWEST_CALLS:
         speedup = mean_ratio(every[0].a_us, every[0].b_us)
         verdict = Verdict("inconclusive", speedup, None, None, *ends, n=count, basis="rounds")
         repeats = len(a.form.timing.processes) if a.form.timing else 0
-        return verdict, (*uneven, _too_few_calls(count, repeats), *recompiled)
+        return verdict, (*uneven, statements.TooFewCalls(count, thresholds.FEWEST_CALLS, repeats), *recompiled)
 
     verdict, limits = _judge_pairs(every, ends, (a, b), withheld=bool(recompiled))
     unsteady = [*find_warming(b), *find_unsteady_speeds(a, b)]
     if len(every) == 1:
         # Thirds of one process are no part of what the interval of several is of.
         unsteady += find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf))
-    spread = (*find_process_spread(a), *find_process_spread(b))
+    spread = (*processes.find_process_spread(a), *processes.find_process_spread(b))
     return verdict, (*uneven, *recompiled, *limits, *unsteady, *spread)
 
 
@@ -168,22 +149,22 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
     fewest = min(map(len, calls))
     if fewest < thresholds.FEWEST_CALLS:
         verdict = Verdict("inconclusive", a_us / b_us, None, None, a_us, b_us, n=fewest, basis="apart")
-        return verdict, (NotAlternated(), _too_few_calls(fewest))
-    of_a, of_b = process_medians(a), process_medians(b)
+        return verdict, (statements.NotAlternated(), statements.TooFewCalls(fewest, thresholds.FEWEST_CALLS, 0))
+    of_a, of_b = processes.process_medians(a), processes.process_medians(b)
     interval = interval_of_difference(of_a, of_b)
-    a_us, b_us = typical_call_us(a, of_a), typical_call_us(b, of_b)
+    a_us, b_us = processes.typical_call_us(a, of_a), processes.typical_call_us(b, of_b)
     verdict = Verdict(
         "inconclusive",
         *_speedup(interval),
         max(map(odd_even_noise, calls)),
         a_us,
         b_us,
-        n=min(sum(map(len, processes_of(side))) for side in (a, b)),
+        n=min(sum(map(len, processes.processes_of(side))) for side in (a, b)),
         processes=min(len(of_a), len(of_b)),
         basis="apart",
         block=interval.block,
     )
-    return verdict, (NotAlternated(), *find_warming(a, b))
+    return verdict, (statements.NotAlternated(), *find_warming(a, b))
 
 
 def _judge_pairs(
@@ -223,19 +204,19 @@ def _judge_pairs(
     )
     few = verdict.stretches is not None and verdict.stretches < FEWEST_STRETCHES
     if not withheld:
-        ranged = next_process95(*sides, verdict)
+        ranged = processes.next_process95(*sides, verdict)
         # What lasts as long as a process does, no number of its rounds averages out: then what processes differ by
         # decides, as of works that wait for the host where nobody measured it.
-        decided = (ranged or next_speedup95(speedup, ci95, 1, (None,))) if few else None
+        decided = (ranged or processes.next_speedup95(speedup, ci95, 1, (None,))) if few else None
         order = compare_estimates(Estimate(speedup, *(decided or ci95)), exactly(1.0), max(noise, least))
         result: Result = "faster" if order == "larger" else "slower" if order == "smaller" else "inconclusive"
         verdict = replace(verdict, result=result, next_process95=ranged, decided95=decided)
     tick = max(pairs.coarse_tick for pairs in every)
-    notes: list[Note] = [CoarseClock(tick)] if tick else []
+    notes: list[Note] = [statements.CoarseClock(tick)] if tick else []
     if few and verdict.stretches is not None:
-        notes.append(FewStretches(len(every[0].a_us), verdict.stretches, FEWEST_STRETCHES))
+        notes.append(statements.FewStretches(len(every[0].a_us), verdict.stretches, FEWEST_STRETCHES))
     notes += _find_outliers(every)
-    notes += find_two_kinds(ratios)
+    notes += processes.find_two_kinds(ratios)
     return verdict, tuple(notes)
 
 
@@ -249,7 +230,7 @@ def _find_outliers(every: tuple[Pairs, ...]) -> list[Note]:
     moved = abs(with_all - float(np.mean([without_outliers(each).mean() for each in logs])))
     if left_out < thresholds.MANY_OUTLIERS * rounds or moved < math.log1p(thresholds.LEAST_IN_SEVERAL):
         return []
-    return [Outliers(left_out, rounds, math.exp(with_all))]
+    return [statements.Outliers(left_out, rounds, math.exp(with_all))]
 
 
 def _speedup(interval: Interval) -> tuple[float, tuple[float, float]]:
@@ -281,8 +262,3 @@ def _pairs(
         tuple(replace(each, round=places[each.round]) for each in some if each.round in places) for some in controls
     )
     return Pairs(a_us, b_us, a_controls, b_controls)
-
-
-def _too_few_calls(calls: int, repeats: int = 0) -> Note:
-    """That so few calls a side give no verdict; those of `repeats` of the process do not make up for it."""
-    return TooFewCalls(calls, thresholds.FEWEST_CALLS, repeats)

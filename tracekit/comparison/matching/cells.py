@@ -51,10 +51,6 @@ def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[Note, .
     return tuple(found), distinct(found_notes)
 
 
-def _communication(sequence: Sequence) -> tuple[int, ...]:
-    return tuple(at for at, each in enumerate(sequence.activities) if each.family == "communication")
-
-
 def _steps(sequence: Sequence) -> list[range]:
     begins = sequence.starts or (0,)
     return [range(begin, end) for begin, end in zip(begins, (*begins[1:], len(sequence.activities)), strict=True)]
@@ -82,7 +78,9 @@ def _content(sequence: Sequence) -> Hashable:
 def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell, ...], tuple[Note, ...]]:
     """The cells of one step of each side, by provenance where it is of use. All communication is one cell."""
     eager, compiled = a.provenance, b.provenance
-    a_apart, b_apart = _communication(one), _communication(other)
+    a_apart, b_apart = (
+        tuple(at for at, each in enumerate(side.activities) if each.family == "communication") for side in (one, other)
+    )
     cells: tuple[Cell, ...] = (Cell(a_apart, b_apart, "family"),) if a_apart or b_apart else ()
     notes: tuple[Note, ...] = ()
     of_use = one.activities and other.activities and not why_no_provenance(a, b)

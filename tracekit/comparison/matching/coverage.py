@@ -3,20 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.model.comparison import Coverage, KernelGroup, Side
 from tracekit.model.note import Note
 from tracekit.model.sequence import TrafficTotal
-from tracekit.statements.notes.matching import (
-    LittleMatched,
-    MatchedByElimination,
-    NoOperators,
-    NoProvenance,
-    NoShapes,
-    ProvenanceUnused,
-)
+from tracekit.statements.notes import matching as notes
 
 #: With shapes for fewer of a side's operators than this, sizes cannot tell kernels apart.
 MOST_WITH_SHAPES = 0.5
@@ -55,9 +46,9 @@ def find_doubts(*sides: Side) -> tuple[Note, ...]:
     for side in sides:
         asked = [each.operator for each in (side.sequence.activities if side.sequence else ()) if each.operator]
         if side.sequence and side.sequence.activities and side.sequence.operators == "none":
-            found.append(NoOperators(side.label))
+            found.append(notes.NoOperators(side.label))
         elif sum(bool(operator.dims) for operator in asked) < MOST_WITH_SHAPES * len(asked):
-            found.append(NoShapes(side.label))
+            found.append(notes.NoShapes(side.label))
     return tuple(found)
 
 
@@ -68,11 +59,11 @@ def find_little_matched(coverage: Coverage | None) -> tuple[Note, ...]:
     # Of what is gone or new is known that it has no counterpart.
     known = {"A": coverage.a_time_matched + coverage.a_time_alone, "B": coverage.b_time_matched + coverage.b_time_alone}
     below = {letter: share for letter, share in known.items() if share < LEAST_MATCHED}
-    return (LittleMatched(below),) if below else ()
+    return (notes.LittleMatched(below),) if below else ()
 
 
 def find_inexact(
-    groups: Sequence[KernelGroup], why: NoProvenance | None = None, *, bare: bool = True
+    groups: Sequence[KernelGroup], why: notes.NoProvenance | None = None, *, bare: bool = True
 ) -> tuple[Note, ...]:
     """A note where most of a side's GPU time was aligned by elimination, so that groups may hold others' kernels,
     or where provenance is of no use, for the reason `why`. For bare traces with what would bring it. Matching by names
@@ -84,23 +75,17 @@ def find_inexact(
     shares = _shares([group for group in groups if group.how == "anchors" and not group.exact], groups)
     most = {letter: share for letter, share in zip("AB", shares, strict=True) if share > MOST_INEXACT}
     if not most:
-        return (ProvenanceUnused(why),) if why else ()
-    return (MatchedByElimination(most, why, advise_profile=bare and not why),)
+        return (notes.ProvenanceUnused(why),) if why else ()
+    return (notes.MatchedByElimination(most, why, advise_profile=bare and not why),)
 
 
-class LostGroups(Struct, frozen=True):
-    """How many places in a step need more kernels on the new side: `seen` for sure, `most` at most. `unknown` is the
-    share of GPU time, of the side where it is larger, whose counterpart is not known: unmatched, or matched by family
-    alone."""
+def find_lost_groups(groups: Sequence[KernelGroup]) -> tuple[float, float, float]:
+    """How many places in a step need more kernels on the new side, for sure and at most, and the share of GPU time, of
+    the side where it is larger, whose counterpart is not known: unmatched, or matched by names alone.
 
-    seen: float
-    most: float
-    unknown: float
-
-
-def find_lost_groups(groups: Sequence[KernelGroup]) -> LostGroups:
-    """A group that is there 12 times counts 12. What is not known may hide places where that is more than
-    `MOST_UNKNOWN`: one for every two kernels of B in it, as a place that needs more has two at least."""
+    A group that is there 12 times counts 12. What is not known may hide places where that is more than `MOST_UNKNOWN`:
+    one for every two kernels of B in it, as a place that needs more has two at least.
+    """
     seen = math.fsum(group.repeats for group in groups if group.kind == "defused")
     # Kernels of one name, and as many of them, are the same work: names tell that much.
     doubtful = [
@@ -108,9 +93,9 @@ def find_lost_groups(groups: Sequence[KernelGroup]) -> LostGroups:
     ]
     unknown = max(_shares(doubtful, groups))
     if unknown <= MOST_UNKNOWN:
-        return LostGroups(seen, seen, unknown)
+        return seen, seen, unknown
     kernels = math.fsum(member.count for group in doubtful for member in group.b)
-    return LostGroups(seen, seen + max(math.floor(kernels / 2), 1), unknown)
+    return seen, seen + max(math.floor(kernels / 2), 1), unknown
 
 
 def total_traffic(groups: Sequence[KernelGroup]) -> TrafficTotal | None:

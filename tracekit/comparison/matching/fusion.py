@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 from tracekit.comparison.matching.operators import is_listed
@@ -44,8 +44,6 @@ LEFT_OUT = -0.2
 TOO_EARLY, TOO_LATE, OUT_OF_ORDER = -0.1, -0.25, -0.8
 #: What a kernel that names the operator is worth at least.
 LEAST = 0.05
-#: At most this many operators that a kernel does not name are in it for standing between two that it does.
-MOST_BETWEEN = 3
 
 #: How many library calls stand before the place where an operator would stand on the fused side if the calls around it
 #: were all that counted, and before the end of that place.
@@ -141,7 +139,7 @@ def assign(
             fits.append(max(score + max(*costs, OUT_OF_ORDER), LEAST) if score else 0.0)
         path.extend(at, near, fits, new_stretch=new_stretch and place > 0)
     found |= path.best()
-    return _with_those_between(plain, stretches, _with_known_size(pairing, stretches, kernels, found))
+    return _with_known_size(pairing, stretches, kernels, found)
 
 
 def _near(segments: list[int], segment: int, progress: float) -> range:
@@ -224,15 +222,3 @@ def _with_known_size(
             if any(not sizes or not others or _agreement(max(sizes), others) > 0 for sizes in own):
                 kept |= dict.fromkeys(some, k)
     return kept
-
-
-def _with_those_between(plain: Side, stretches: list[list[int]], found: dict[int, int]) -> dict[int, int]:
-    """What stands in one stretch between two operators of the same kernel is in it too, though its name is not: a few
-    operators at most, and no copy, which no kernel does."""
-    for stretch in stretches:
-        known = [(at, found[at]) for at in stretch if at in found]
-        for (one, k), (other, same) in pairwise(known):
-            between = range(one + 1, other)
-            if k == same and len(between) <= MOST_BETWEEN and not any(plain.units[at].copies for at in between):
-                found |= dict.fromkeys(between, k)
-    return found

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
+from collections.abc import Sequence as PySequence
 from statistics import fmean
 
 from msgspec import Struct
@@ -16,20 +17,23 @@ from msgspec.structs import replace
 from tracekit.comparison.cost.operator_calls import Call, find_calls, note_calls
 from tracekit.comparison.cost.roofline import peak_of_side, rates_of
 from tracekit.comparison.matching.cells import find_cells, with_as_many_steps
-from tracekit.comparison.matching.groups_by_name import (
-    group_by_names,
-    group_communication,
-    largest_first,
-    time_of,
-)
+from tracekit.comparison.matching.groups_by_name import group_by_names, group_communication, largest_first, time_of
 from tracekit.comparison.matching.kinds import find_evidence, kind_of
-from tracekit.comparison.matching.labels import label_of, sizes_of
-from tracekit.comparison.matching.operators import without_number
+from tracekit.comparison.matching.operators import (
+    KIND_OF_FAMILY,
+    is_library,
+    kind_of_operator,
+    library_family,
+    plain_name,
+    triton_operators,
+    without_number,
+)
 from tracekit.comparison.matching.pairing import Cell, check_partition
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side, comparable
-from tracekit.model.groups import label_order
+from tracekit.model.groups import GroupLabel, KernelCounts, Label, label_order
 from tracekit.model.matching import MatchedWork, Matching
 from tracekit.model.sequence import Activity, Peak, Rates, Sequence, Traffic
+from tracekit.names import is_triton
 
 #: Of the devices that A and B ran on.
 Peaks = tuple[Peak | None, Peak | None]
@@ -38,6 +42,12 @@ Peaks = tuple[Peak | None, Peak | None]
 MOST_SHAPES = 4
 #: The number of a block in a module's path; a line is `file.py:12`.
 NUMBER = re.compile(r"\.\d+(?=\.|$)")
+
+#: At most so many operators are named, and so many inputs.
+MOST_NAMES = 4
+MOST_INPUTS = 3
+#: Operators that only view or prepare, which nobody needs to read.
+UNTELLING = ("copy", "to", "view", "reshape", "contiguous", "clone", "_to_copy", "expand", "unsqueeze", "permute")
 
 
 class Piece(Struct, frozen=True):
@@ -136,15 +146,9 @@ def group_by_cells(
         found += some if len(some) <= MOST_SHAPES else [[piece for pieces in some for piece in pieces]]
     groups = (_group(pieces, a.per_step, b.per_step, peaks) for pieces in found)
     a_at, b_at = (tuple(at for cell in apart for at in getattr(cell, side)) for side in ("a", "b"))
-    return (
-        *groups,
-        *group_communication(
-            _members((a.activities[at] for at in a_at), a.per_step),
-            _members((b.activities[at] for at in b_at), b.per_step),
-            a_at,
-            b_at,
-        ),
-    )
+    a_apart = _members((a.activities[at] for at in a_at), a.per_step)
+    b_apart = _members((b.activities[at] for at in b_at), b.per_step)
+    return (*groups, *group_communication(a_apart, b_apart, a_at, b_at))
 
 
 def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:
@@ -213,3 +217,44 @@ def _rates(pieces: list[Piece], peaks: Peaks) -> Rates | None:
     longest = max(zip(*calls, strict=True), key=lambda some: math.fsum(call.duration_us for call in some))
     found = rates_of(longest, peaks[on_b])
     return None if found.bytes is None and found.flops is None else found
+
+
+def label_of(kind: GroupKind, a: PySequence[Activity], b: PySequence[Activity], repeats: float) -> Label:
+    """The kernels of both sides and what asked for them; what is unchanged is called by its kernel's name."""
+    if kind == "unchanged":
+        return _main(a).name
+    # Attention has one name, and a long one.
+    names = [] if _main(a or b).family == "attention" else _operators(a) or _operators(b)
+    counts: list[KernelCounts | None] = []
+    for side in (a, b):
+        kinds = Counter(KIND_OF_FAMILY[family] for each in side if (family := library_family(each)))
+        triton = sum(is_triton(each.name) for each in side)
+        counts.append(KernelCounts(len(side), triton, tuple(sorted(kinds.items()))) if side else None)
+    return GroupLabel(kind, repeats, counts[0], counts[1], tuple(names[:MOST_NAMES]), len(names) > MOST_NAMES)
+
+
+def _main(activities: PySequence[Activity]) -> Activity:
+    """The library kernel, or else the longest."""
+    return max(activities, key=lambda each: (is_library(each), each.duration_us))
+
+
+def _operators(activities: PySequence[Activity]) -> list[str]:
+    """The outermost operators that tell something, as their user knows them, each once, in order; of Triton kernels
+    alone the list in their names."""
+    found: dict[str, None] = {}
+    for each in activities:
+        names = [name for name in each.within if not name.startswith("triton_")]
+        library = next((name for name in names if kind_of_operator(name)), None)
+        telling = (name for name in map(plain_name, names) if name not in UNTELLING)
+        found[plain_name(library) if library else next(telling, "")] = None
+    found.pop("", None)
+    lists = (triton_operators(each.name) for each in activities) if not found else ()
+    return list(found) or list(dict.fromkeys(each.strip("_") for each in lists if each))
+
+
+def sizes_of(activities: PySequence[Activity]) -> str:
+    """`512x3072, 3072x3072`: the tensors that the main activity's operator was called with; empty where they were not
+    recorded."""
+    operator = _main(activities).operator if activities else None
+    shapes = ["x".join(map(str, dims)) for dims in operator.dims if dims] if operator else []
+    return ", ".join([*shapes[:MOST_INPUTS], *(["..."] if len(shapes) > MOST_INPUTS else [])])

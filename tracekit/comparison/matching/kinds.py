@@ -6,16 +6,19 @@ docs/kinds.md has the rules in words.
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from tracekit.comparison.cost.convolutions import moved_last
-from tracekit.comparison.matching.inputs import Dims, masking_of, same_inputs, same_kernel
+from tracekit.comparison.cost.flops import moved_last
 from tracekit.comparison.matching.operators import (
     KIND_OF_FAMILY,
+    Dims,
     epilogues_differ,
     is_helper,
     is_library,
     kernel_epilogue,
     library_family,
+    masking_of,
     operator_epilogue,
+    same_inputs,
+    same_kernel,
 )
 from tracekit.model.comparison import GroupKind
 from tracekit.model.groups import Change, Evidence

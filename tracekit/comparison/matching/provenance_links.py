@@ -10,23 +10,12 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from tracekit.comparison.matching.common_subsequence import places_in_table, same_launches
-from tracekit.comparison.matching.launch_site_operators import Join, Joined, join_operators
-from tracekit.comparison.matching.launch_sites import Placed, place, positions_by
+from tracekit.comparison.matching.launch_sites import Join, Joined, Placed, join_operators, place, positions_by
 from tracekit.comparison.matching.pairing import Cell, UnionFind
 from tracekit.model.note import Note
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Sequence as GpuSequence
-from tracekit.statements.notes.matching import (
-    AmbiguousLaunchSites,
-    NotInProvenance,
-    OnlyInProvenance,
-    OperatorsLinkedByElimination,
-    OperatorsOfOtherSizes,
-    OperatorsWithoutCounterpart,
-    ProvenanceNoted,
-    ProvenanceWithoutWork,
-    UnexplainedLaunchSites,
-)
+from tracekit.statements.notes import matching as notes
 
 #: Of a cell's places so many are named.
 MOST_PLACES = 12
@@ -46,9 +35,9 @@ def link(
     A cell without positions in b is work that the compiled form does not need, one without positions in a is work that
     the compiler added. `where` are modules and lines of user code. `exact`: every piece of it was identified.
     """
-    noted: list[Note] = [ProvenanceNoted(each) for each in compiled.noted]
+    noted: list[Note] = [notes.ProvenanceNoted(each) for each in compiled.noted]
     if not eager.activities or not compiled.activities:
-        return (), (*noted, ProvenanceWithoutWork())
+        return (), (*noted, notes.ProvenanceWithoutWork())
     places: list[Places] = []
     for side, sequence, asked in (("eager", a, eager.activities), ("compiled", b, compiled.activities)):
         steps = max(round(1 / sequence.per_step), 1)
@@ -56,27 +45,22 @@ def link(
         found = places_in_table(names, [each.name for each in asked], steps)
         places.append(found)
         if strange := found.count(None):
-            noted.append(NotInProvenance(side, strange, len(found)))
+            noted.append(notes.NotInProvenance(side, strange, len(found)))
         if (missing := len(asked) * steps - (len(found) - strange)) > 0:
-            noted.append(OnlyInProvenance(side, missing))
+            noted.append(notes.OnlyInProvenance(side, missing))
     placed = place(compiled, {activity.name: activity.family for activity in b.activities})
     join = join_operators(eager, compiled)
-    noted += _doubts(placed, join)
-    return _Linking(a, b, eager, compiled, places[0], places[1], placed, join).cells(), tuple(noted)
-
-
-def _doubts(placed: Sequence[Placed], join: Join) -> Iterator[Note]:
-    """A note for each kind of thing that was not identified, where there are any."""
     if ambiguous := sum(not each.exact for each in placed):
-        yield AmbiguousLaunchSites(ambiguous)
+        noted.append(notes.AmbiguousLaunchSites(ambiguous))
     if inexact := sum(not each.exact for each in join.joined):
-        yield OperatorsLinkedByElimination(inexact, len(join.joined))
+        noted.append(notes.OperatorsLinkedByElimination(inexact, len(join.joined)))
     if join.wrong_sizes:
-        yield OperatorsOfOtherSizes(join.wrong_sizes)
+        noted.append(notes.OperatorsOfOtherSizes(join.wrong_sizes))
     if join.unmatched:
-        yield OperatorsWithoutCounterpart(len(join.unmatched))
+        noted.append(notes.OperatorsWithoutCounterpart(len(join.unmatched)))
     if join.unexplained:
-        yield UnexplainedLaunchSites(len(join.unexplained))
+        noted.append(notes.UnexplainedLaunchSites(len(join.unexplained)))
+    return _Linking(a, b, eager, compiled, places[0], places[1], placed, join).cells(), tuple(noted)
 
 
 class _Linking(Struct, frozen=True):

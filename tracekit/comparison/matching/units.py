@@ -7,7 +7,6 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.comparison.matching.inputs import size_of, sizes_in
 from tracekit.comparison.matching.operators import (
     KIND_OF_FAMILY,
     Kind,
@@ -17,6 +16,8 @@ from tracekit.comparison.matching.operators import (
     operator_epilogue,
     operators_of_kernel,
     plain_name,
+    size_of,
+    sizes_in,
     triton_operators,
     without_number,
 )
@@ -60,9 +61,7 @@ class Unit(Struct, frozen=True):
 
     @property
     def epilogue(self) -> frozenset[str]:
-        """What a library call may do beside its product; empty for what is no library call."""
-        if self.kind is None:
-            return frozenset()
+        """What a library call may do beside its product."""
         asked = (operator_epilogue(name) for name, _ in self.signature.operators)
         return frozenset().union(*asked, *map(kernel_epilogue, self.signature.names))
 

@@ -14,8 +14,7 @@ from tracekit.ranks.reading.recordings import MERGED, find_recordings
 from tracekit.ranks.reading.telling import join_recordings
 from tracekit.ranks.report.words import note_sentences
 from tracekit.ranks.telling import notes_of
-from tracekit.tracefile.perfetto import write_picture
-from tracekit.tracefile.slimming import slimmed
+from tracekit.tracefile.perfetto import slimmed, write_picture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,9 +29,8 @@ from tracekit.ranks.summary import summarise
 from tracekit.ranks.world import Recorded
 from tracekit.tracefile import places as files
 from tracekit.tracefile.cache import default_folder
-from tracekit.tracefile.rank_files import rank_in_name
 from tracekit.tracefile.read import read_trace
-from tracekit.tracefile.source import STDIN
+from tracekit.tracefile.source import STDIN, rank_in_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.tracefile import places as files
-from tracekit.tracefile.rank_files import by_rank, rank_in_name
-from tracekit.tracefile.source import STDIN
+from tracekit.tracefile.source import STDIN, by_rank, rank_in_name
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName

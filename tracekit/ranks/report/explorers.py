@@ -246,8 +246,9 @@ def lateness_account(told: Ranks) -> Account | None:
     rest = sum(each.us for each in late.causes[len(kept) :])
     where = clipped_within(late.where[0], PLACE) if late.where else ""
     rows = [
-        AccountRow(cause_name(each.cause), 0, (each.us,), what=where if at == 0 else "") for at, each in enumerate(kept)
+        AccountRow(cause_name(each.cause), (each.us,), where if at == 0 else "", level=0)
+        for at, each in enumerate(kept)
     ]
-    rows += [AccountRow("other causes", 0, (rest,))] if rest >= LEAST_REST * late.waited_for_us else []
+    rows += [AccountRow("other causes", (rest,), level=0)] if rest >= LEAST_REST * late.waited_for_us else []
     title = f"What the waiting for rank {late.rank} comes from"
     return Account(title, ("waiting of all ranks",), tuple(rows)) if rows else None

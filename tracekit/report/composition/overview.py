@@ -16,9 +16,9 @@ from tracekit.report.sections.headline import gate_text
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after
-from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
 from tracekit.report.words import short
+from tracekit.report.words.common import both_sides
 from tracekit.wings import load, over_ranks
 
 #: Notes below the headline, and things to try, that find room.
@@ -93,11 +93,14 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
     verdict, a, b = comparison.verdict, comparison.a.label, comparison.b.label
     walls = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} per call"
     if verdict.speedup is None or verdict.result == "not_timed" or (verdict.basis == "apart" and not verdict.apart):
-        said = words.separate_runs(comparison)
-        return said or words.verdict_sentence(comparison), walls if said else "", None
+        compiled, is_apart = comparison.compiled_while_timed, verdict.basis == "apart" and not verdict.apart
+        if is_apart and not compiled and not words.different_models(comparison):
+            return "no verdict: timed in separate runs", walls, None
+        return words.verdict_sentence(comparison), "", None
     if verdict.apart is not None and verdict.result == "inconclusive":
         return words.verdict_sentence(comparison), walls, None
-    value, interval = words.as_told(verdict)
+    value, ends = words.as_told(verdict)
+    interval = (ends[0], value, ends[1]) if ends else None
     if verdict.result == "inconclusive":
         # The ratio of noise would contradict the times beside it.
         said = "no verdict" if comparison.compiled_while_timed else "no difference established"
@@ -108,14 +111,10 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
                 said = f"no difference beyond {words.what_counts(verdict)}"
             else:
                 said = f"no difference: within {words.most_apart(verdict.ci95)}{words.where_measured(comparison)}"
-        return said, walls, (interval[0], value, interval[1]) if interval else None
-    ratio = times_within(value, interval)
+        return said, walls, interval
+    ratio = times_within(value, ends)
     beside = b if (a, b) == ("eager", "compiled") else f"B ({b})"
-    said = {
-        "faster": f"{ratio} faster {beside}",
-        "slower": f"{ratio} slower {beside}",
-    }[verdict.result]
-    return f"{said}{words.where_measured(comparison)}", walls, (interval[0], value, interval[1]) if interval else None
+    return f"{ratio} {verdict.result} {beside}{words.where_measured(comparison)}", walls, interval
 
 
 def _spread(comparison: Comparison, interval: tuple[float, float, float] | None) -> str:
@@ -150,16 +149,11 @@ def bottleneck_words(side: Side, bound: Bound, name: str = "") -> str:
 
 
 def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar, ...]:
-    """Each side's call: matrix work, all other GPU work, communication that had the GPU to itself, and idle time;
-    nothing where they have no common scale."""
+    """Each side's call by what it consists of; nothing where they have no common scale."""
     found = call_times(comparisons, sides)
     calls = found[1] if found else ()
-    communicates = any(call.communication_us for call in calls)
-    kinds = {"library": "matrix", "other": "other", **({"communication": "communication"} if communicates else {})}
-    kinds["idle"] = "idle"
     return tuple(
-        Bar(side.label, call.whole_us, tuple((kind, getattr(call, f"{name}_us")) for kind, name in kinds.items()))
-        for side, call in zip(sides, calls, strict=False)
+        Bar(side.label, call.whole_us, (*call.parts_us.items(),)) for side, call in zip(sides, calls, strict=False)
     )
 
 
@@ -201,7 +195,6 @@ def _gain_words(finding: Finding, side: Side, bound: Bound | None) -> str:
 
 
 def _checks(comparison: Comparison) -> Iterator[Check]:
-    """Outputs, memory, what compiling costs, and what was not measured."""
     a, b, accuracy = comparison.a.form, comparison.b.form, comparison.accuracy
     if accuracy is not None:
         figures = accuracy.reason.short()

@@ -14,10 +14,10 @@ from tracekit.report.sections.figures import basis_of
 from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
 from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sections.modules import MOST as MOST_PARTS
-from tracekit.report.sections.modules import main_child, main_parts, main_work, part_words
-from tracekit.report.sides import Sides, both_sides
+from tracekit.report.sections.modules import OwnWork, main_child, main_parts, main_work, part_words
 from tracekit.report.words import common as words
 from tracekit.report.words import short
+from tracekit.report.words.common import Sides, both_sides
 from tracekit.wings import load, over_ranks
 
 #: Families of kernels and causes of idle time that find room, the row of all other causes among them; beside ranks
@@ -48,10 +48,8 @@ ROUNDING = 1e-6
 UNEVEN = 1.5
 #: Profiled steps that take so many times as long as calls tell little of them: chosen.
 DISTORTED = 3.0
-
 #: Idle time by cause.
 Causes = dict[str, Between]
-
 WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
 
 
@@ -66,12 +64,12 @@ def call_account(sides: Sides, comparison: Comparison | None = None) -> Account 
     calls = [(side.wall_us if basis == "unprofiled" else side.span_us) or 0.0 for side in every]
     rows = [*_work(sides, comparison)]
     if None not in idle:
-        whole_us = [us or 0.0 for us in idle]
+        whole_us = tuple(us or 0.0 for us in idle)
         rows += _idle(every, comparison, basis, whole_us, LEAST_RESIDUAL * calls[0])
         # What the trace holds more than the call can.
-        over = [call - (side.busy_us or 0.0) - us for call, side, us in zip(calls, every, whole_us, strict=True)]
+        over = tuple(call - (side.busy_us or 0.0) - us for call, side, us in zip(calls, every, whole_us, strict=True))
         if max(map(abs, over)) >= LEAST_RESIDUAL * calls[0]:
-            rows.append(account_row(BEYOND, over, BEYOND_WHAT, level=0))
+            rows.append(AccountRow(BEYOND, over, BEYOND_WHAT, level=0))
     window, job = WINDOWS[every[0].analysis.window.kind], comparison.job if comparison else None
     # A job's call is its slowest rank's, round by round; what fills it is told of one rank.
     whose = f"The job's {window} on rank {job.slowest}" if job else f"Where a {window} goes"
@@ -79,86 +77,74 @@ def call_account(sides: Sides, comparison: Comparison | None = None) -> Account 
     return Account(f"{whose}{profiled}", tuple(side.label for side in every), tuple(rows))
 
 
-def account_row(
-    name: str,
-    us: Sequence[float],
-    what: str = "",
-    *,
-    level: int = 1,
-    unjudged: bool = False,
-    half_us: tuple[float, ...] = (),
-    within_us: float | None = None,
-) -> AccountRow:
-    change = us[1] - us[0] if len(us) == 2 else None
-    return AccountRow(name, level, tuple(us), change, what, unjudged, half_us, within_us)
-
-
 def _work(sides: Sides, comparison: Comparison | None) -> Iterator[AccountRow]:
     """What the GPU did: kernels and copies, and communication that had it to itself."""
-    compute = [side.compute_us or 0.0 for _, side in sides]
-    modules = _modules(comparison) if comparison else ()
-    parts = modules or _families(sides)
+    compute = tuple(side.compute_us or 0.0 for _, side in sides)
+    modules = _modules(comparison) if comparison else []
+    parts = modules
+    if not modules:
+        # The families of kernels with the largest changes, of one side with most time.
+        times = {family: tuple(us for _, us in each) for family, each in times_by_family(sides).items()}
+        times.pop("communication", None)
+        change = {family: us[-1] - (us[0] if len(us) > 1 else 0.0) for family, us in times.items()}
+        largest = sorted(times, key=lambda family: -abs(change[family]))
+        parts = [AccountRow(family, times[family]) for family in largest[:MOST_FAMILIES]]
     # What is in no part, copies among it, and less what ran at once.
-    rest = [us - math.fsum(row.us[at] or 0.0 for row in parts if row.level == 1) for at, us in enumerate(compute)]
+    rest = tuple(us - math.fsum(row.us[at] for row in parts if row.level == 1) for at, us in enumerate(compute))
     communicates = any(side.analysis.communication for _, side in sides)
     by = (" by module" if modules else " by family") if parts else ""
     # By how much two traces of one side differ: changes below that are none.
     noise_us = _noise_us(sides) if comparison else 0.0
     half_us = (*(side.busy_differs_us or 0.0 for _, side in sides), noise_us) if noise_us else ()
     name = f"{COMPUTE if communicates else KERNELS}{by}"
-    yield account_row(name, compute, level=0, half_us=half_us, within_us=noise_us or None)
+    yield AccountRow(name, compute, level=0, half_us=half_us, within_us=noise_us or None)
     yield from parts
     if parts and max(map(abs, rest)) >= ROUNDING:
         # Kernels that run beside each other take less together than each by itself.
-        yield account_row(REST if min(rest) >= 0 else LESS_THAN_NONE, rest)
+        yield AccountRow(REST if min(rest) >= 0 else LESS_THAN_NONE, rest)
     if communicates:
         known = over_ranks()
         waits = [*load(known.account)(comparison)] if known and comparison and comparison.job else []
-        exposed = [side.exposed_us for _, side in sides]
-        yield account_row(EXPOSED, exposed, level=0, unjudged=not waits and comparison is not None)
+        exposed = tuple(side.exposed_us for _, side in sides)
+        yield AccountRow(EXPOSED, exposed, level=0, unjudged=not waits and comparison is not None)
         yield from waits
 
 
-def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
+def _modules(comparison: Comparison) -> list[AccountRow]:
     rows = []
-    for number, part in enumerate(main_parts(comparison, MOST_PARTS_OF_RANKS if comparison.job else MOST_PARTS)):
-        # Of what no one submodule does alone: `layers.*, across parts`.
-        name = f"{part.path}, across parts" if part.path and part.what else part.path or part.what
-        rows.append(account_row(name, (part.a_us, part.b_us), part_words(part, comparison.groups)))
+    for number, (name, part) in enumerate(
+        main_parts(comparison, MOST_PARTS_OF_RANKS if comparison.job else MOST_PARTS)
+    ):
+        if isinstance(part, OwnWork):
+            # Of what no one submodule does alone: `layers.*, across parts`.
+            name = f"{name}, across parts" if name else part.what
+        rows.append(AccountRow(name, (part.a_us, part.b_us), part_words(part, comparison.groups)))
         if not number and (child := main_child(part)) is not None:
             # Within the row above it.
-            what = main_work(child, comparison.groups)
-            rows.append(account_row(f"of which {child.path}", (child.a_us, child.b_us), what, level=2))
-    return tuple(rows)
-
-
-def _families(sides: Sides) -> tuple[AccountRow, ...]:
-    """The families of kernels with the largest changes, of one side with most time."""
-    times = {family: [us for _, us in each] for family, each in times_by_family(sides).items()}
-    times.pop("communication", None)
-    largest = sorted(times, key=lambda family: -abs(times[family][-1] - (times[family][0] if len(sides) > 1 else 0.0)))
-    return tuple(account_row(family, times[family]) for family in largest[:MOST_FAMILIES])
+            what, within = main_work(child, comparison.groups), child.path.removeprefix(f"{part.path}.")
+            rows.append(AccountRow(f"of which {within}", (child.a_us, child.b_us), what, level=2))
+    return rows
 
 
 def _idle(
-    sides: Sequence[Side], comparison: Comparison | None, basis: Basis, idle: list[float], least_us: float
+    sides: Sequence[Side], comparison: Comparison | None, basis: Basis, idle: tuple[float, ...], least_us: float
 ) -> Iterator[AccountRow]:
     """Idle time, its causes, and from `least_us` on what these leave of it."""
     profiled = basis == "trace"
-    lefts = [0.0 if profiled else side.idle_residual_us or 0.0 for side in sides]
+    lefts = tuple(0.0 if profiled else side.idle_residual_us or 0.0 for side in sides)
     rows = [*_causes(sides, comparison, profiled, idle[-1], [max(-left, 0.0) for left in lefts])]
     # No recording is of the unprofiled call.
     by = f" by cause{'' if profiled else ' (est.)'}" if rows else ""
-    yield account_row(f"GPU idle{by}", idle, level=0)
+    yield AccountRow(f"GPU idle{by}", idle, level=0)
     yield from rows
     if rows:
-        lefts = [us - math.fsum(row.us[at] or 0.0 for row in rows) for at, us in enumerate(idle)]
+        lefts = tuple(us - math.fsum(row.us[at] for row in rows) for at, us in enumerate(idle))
     # What is rounding has no sign.
-    lefts = [us if abs(us) >= ROUNDING else 0.0 for us in lefts]
+    lefts = tuple(us if abs(us) >= ROUNDING else 0.0 for us in lefts)
     if max(map(abs, lefts)) >= least_us:
         what = EXCEEDED if min(lefts) < 0 else "" if sides[0].idle_estimate else IN_NO_TRACE
         half_us = _half_us([side.idle_ranges() or {} for side in sides])
-        yield account_row(UNEXPLAINED, lefts, what, unjudged=True, half_us=half_us)
+        yield AccountRow(UNEXPLAINED, lefts, what, unjudged=True, half_us=half_us)
 
 
 def _causes(
@@ -231,8 +217,8 @@ def _cause_row(
     less_us = math.fsum(less)
     half_us = tuple(half + us for half, us in zip(_half_us(those), (*less, less_us), strict=False))
     within_us = sum_between(_changes(those).values()).half_us + less_us
-    left = [each.us - us for each, us in zip(sums, less, strict=True)]
-    return account_row(name, left, what, half_us=half_us, within_us=within_us or None)
+    left = tuple(each.us - us for each, us in zip(sums, less, strict=True))
+    return AccountRow(name, left, what, half_us=half_us, within_us=within_us or None)
 
 
 def _half_us(causes: Sequence[Causes]) -> tuple[float, ...]:
@@ -306,7 +292,7 @@ def slower_words(comparison: Comparison, account: Account | None) -> str:
         if unchanged <= noise_us:
             return f"Not significant: {change} (trace noise {noise_us / scale:,.{decimals}f} {unit})"
         return f"Slower, included above: {change} ({short.slower_kernels(comparison)})"
-    slower = any((row.delta_us or 0.0) >= LEAST_SLOWER * waterfall.b_us for row in account.rows)
+    slower = any(row.delta_us >= LEAST_SLOWER * waterfall.b_us for row in account.rows)
     return "" if slower else "Nothing became slower."
 
 

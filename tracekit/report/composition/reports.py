@@ -1,7 +1,5 @@
 """The sections of a report on one side, on two and on several, in their order."""
 
-from collections.abc import Iterable
-
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import grave_sentences, note_sentences, other_sentences
@@ -10,54 +8,45 @@ from tracekit.model.single_run import SingleRun
 from tracekit.numbers import counted
 from tracekit.report import document as doc
 from tracekit.report.charts import module_chart, waterfall_chart
-from tracekit.report.composition import shared
+from tracekit.report.composition import one_side, several_sides, shared
 from tracekit.report.composition.overview import comparison_overview
-from tracekit.report.composition.overview_several import comparisons_overview
-from tracekit.report.composition.overview_side import side_overview
-from tracekit.report.method import how_measured
-from tracekit.report.sections import several, single_run
 from tracekit.report.sections.figures import comparison_figures
 from tracekit.report.sections.findings import finding_texts, listed
-from tracekit.report.sections.groups import every_group
+from tracekit.report.sections.groups import every_group, matmul_table
 from tracekit.report.sections.headline import LETTERS, waterfall_table
 from tracekit.report.sections.kernels import every_kernel, top_kernels_table
 from tracekit.report.sections.modules import module_tree
 from tracekit.report.sections.outputs import accuracy_sentence, numerics_table, picture_sources
 from tracekit.report.sections.timing import certainty_table, process_table, startup_table
-from tracekit.report.sections.traffic import matmul_table
-from tracekit.report.sides import Sides, both_sides, with_letters
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled as why
+from tracekit.report.words.common import both_sides, with_letters
 from tracekit.wings import load, over_ranks
-
-UNSCALED = "{}: no waterfall: its sides have no common scale."
-#: What a section is made of, where it has nothing else.
-Parts = Iterable[doc.Part | doc.Block | None]
 
 
 def side_report(single: SingleRun, run: Run | None = None, command: str | None = None) -> doc.Report:
     """One run or trace by itself; `command` is the one that makes the report anew."""
     side, nothing = single.side, single.nothing_compiled
-    title, notes = single_run.headline(side), (*grave_sentences(single.notes), *single_run.warnings(single))
+    title, notes = one_side.side_headline(side), (*grave_sentences(single.notes), *one_side.warnings(single))
     if nothing is not None:
         title, notes = f"{why.HEADLINE}. {title}", (f"{why.because(nothing.reasons)}.", *notes)
     sides = with_letters(side)
-    sections = _sections(
+    sections = shared.every_section(
         sides,
         first=(
-            single_run.nothing_section(nothing) if nothing is not None else None,
+            one_side.nothing_section(nothing) if nothing is not None else None,
             _findings(single.findings, words.scope(side), side.wall_us),
             doc.section("kernels", "Kernels", doc.Part(every_kernel(side), doc.TABLES)),
         ),
         drawn=timelines_by_name(sides),
-        figures=[doc.Part(single_run.side_figures(side), doc.TABLES)],
+        figures=[doc.Part(one_side.side_figures(side), doc.TABLES)],
         findings=single.findings,
         notes=notes,
         run=run,
         command=command,
     )
-    return doc.Report(title, side_overview(single), sections)
+    return doc.Report(title, one_side.side_overview(single), sections)
 
 
 def comparison_report(
@@ -67,7 +56,7 @@ def comparison_report(
     sides, numerics, pictures = both_sides(comparison), numerics_table(comparison), picture_sources(comparison)
     what = accuracy_sentence(comparison) or ("Outputs of the sides and of the reference." if numerics else None)
     icicle, ranks = module_chart(comparison), over_ranks() if comparison.job else None
-    sections = _sections(
+    sections = shared.every_section(
         sides,
         first=(
             doc.section(
@@ -104,7 +93,7 @@ def comparison_report(
 
 def comparisons_report(compared: Comparisons, command: str | None = None) -> doc.Report:
     """Several ways to compile, a column a form."""
-    sides, figures = with_letters(*compared.sides), several.comparisons_figures(compared)
+    sides, figures = with_letters(*compared.sides), several_sides.comparisons_figures(compared)
     # The forms' own names, for the eager one is not the column's.
     named = [(each.b.label, each) for each in compared.comparisons]
     listed_of = (
@@ -116,66 +105,32 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         for name, texts in listed_of
         if texts.findings
     )
-    sections = _sections(
+    sections = shared.every_section(
         sides,
         first=[doc.section("findings", "Findings", *(doc.Part(fold, doc.FIRST) for fold in folds))],
         drawn=timelines_by_name(sides),
         falls=(
             part
             for at, (name, each) in enumerate(named)
-            for part in _falls(each, f"waterfall-{at}", (each.a.label, each.b.label)) or [UNSCALED.format(name)]
+            for part in _falls(each, f"waterfall-{at}", (each.a.label, each.b.label))
+            or [f"{name}: no waterfall: its sides have no common scale."]
         ),
         figures=(
             doc.Part(doc.Beside((figures,), "columns"), doc.TABLES),
-            doc.Part(several.run_table(compared), doc.TABLES),
+            doc.Part(several_sides.run_table(compared), doc.TABLES),
         ),
         kernels=[top_kernels_table(side, letter, 8) for letter, side in sides],
         comparison=compared.comparisons[0],
         findings=[finding for each in compared.comparisons for finding in each.findings],
         notes=(
-            *several.notes_of_runs(compared, grave=True),
+            *several_sides.notes_of_runs(compared, grave=True),
             *note_sentences(compared.notes),
-            *several.shortest_calls(compared),
-            *several.notes_of_runs(compared),
+            *several_sides.shortest_calls(compared),
+            *several_sides.notes_of_runs(compared),
         ),
         command=command,
     )
-    return doc.Report(several.headline(compared), comparisons_overview(compared), sections)
-
-
-def _sections(
-    sides: Sides,
-    *,
-    first: Iterable[doc.Section | None],
-    drawn: doc.Timelines | None,
-    figures: Parts,
-    notes: tuple[str, ...],
-    findings: Iterable[Finding],
-    falls: Parts = (),
-    kernels: Parts = (),
-    outputs: tuple[doc.Block | None, ...] = (),
-    timing: Iterable[doc.Table | None] = (),
-    comparison: Comparison | None = None,
-    run: Run | None = None,
-    command: str | None = None,
-) -> tuple[doc.Section, ...]:
-    """Those that any number of sides have, in the order of every report. The report's own stand `first`, or within."""
-    sections = (
-        *first,
-        doc.section("timelines", "Timeline", drawn),
-        shared.folded("time", "Waterfall", "every part of the change", *falls),
-        shared.folded("figures", "Figures", "times, counts, memory", *figures),
-        shared.family_section(sides, *kernels),
-        shared.idle_section(sides),
-        shared.compilation_section(sides),
-        shared.operator_section(sides),
-        shared.memory_section(sides, outputs),
-        shared.setup_section(sides, run),
-        shared.method_section(sides, how_measured(sides, findings, run, comparison, drawn=drawn is not None), timing),
-        shared.notes_section(notes, run),
-        shared.command_section(command),
-    )
-    return tuple(filter(None, sections))
+    return doc.Report(several_sides.headline(compared), several_sides.comparisons_overview(compared), sections)
 
 
 def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) -> doc.Section | None:
@@ -184,6 +139,5 @@ def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) 
 
 
 def _falls(comparison: Comparison, id_: str = "waterfall", names: tuple[str, str] = LETTERS) -> list[doc.Part | str]:
-    """The waterfall between two sides, drawn and as a table; nothing where there is none."""
     chart, table = waterfall_chart(comparison, id_, names), waterfall_table(comparison, names)
     return [doc.Part(chart, doc.FIRST), doc.Part(table, doc.TABLES)] if chart else []

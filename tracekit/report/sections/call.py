@@ -1,7 +1,5 @@
 """What one call of each side consists of: matrix work, other GPU work, communication, and waiting."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -23,13 +21,11 @@ CALL_PARTS = {
 
 
 class CallTime(Struct, frozen=True):
-    """One call of a side, in microseconds: the four add up to `whole_us`."""
+    """One call of a side: the unprofiled call's median time, or as recorded where the basis is the trace, and what it
+    consists of, by kind. Communication has nothing beside it, and waiting for other ranks is in it."""
 
-    whole_us: float  #: The unprofiled call's median time; as recorded where the basis is the trace.
-    matrix_us: float  #: Matrix products, attention, convolutions.
-    other_us: float  #: All other GPU work, copies and sets of memory too.
-    communication_us: float  #: Communication with nothing beside it, waiting for other ranks included.
-    idle_us: float  #: The GPU has nothing to run.
+    whole_us: float
+    parts_us: dict[str, float]  #: As `CALL_PARTS`, in its order; they add up to the whole.
 
 
 def call_time(side: Side, basis: Basis) -> CallTime | None:
@@ -49,14 +45,19 @@ def call_time(side: Side, basis: Basis) -> CallTime | None:
     every = math.fsum((*(each.total_us for each in families), copied, side.analysis.gpu.outside_us))
     share = math.fsum(each.total_us for each in families if each.family in MATRIX) / every if every else 0.0
     matrix = (busy - communication) * share
-    return CallTime(whole, matrix, busy - communication - matrix, communication, idle)
+    other = busy - communication - matrix
+    return CallTime(whole, {"library": matrix, "other": other, "communication": communication, "idle": idle})
 
 
 def call_times(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Basis, tuple[CallTime, ...]] | None:
-    """Of all sides on one scale, and which that is; None where there is none for all of them."""
-    bases = {each.waterfall.basis for each in comparisons if each.waterfall}
-    if len(bases) != 1 or any(each.waterfall is None for each in comparisons):
+    """Of all sides on one scale, and which that is; None where there is none for all of them. Communication is no part
+    where no side has any."""
+    bases = {each.waterfall.basis if each.waterfall else None for each in comparisons}
+    basis = bases.pop() if len(bases) == 1 else None
+    found = tuple(each for side in sides if basis and (each := call_time(side, basis)))
+    if basis is None or len(found) < len(sides):
         return None
-    (basis,) = bases
-    found = tuple(each for side in sides if (each := call_time(side, basis)))
-    return (basis, found) if len(found) == len(sides) else None
+    if not any(call.parts_us["communication"] for call in found):
+        for call in found:
+            del call.parts_us["communication"]
+    return basis, found

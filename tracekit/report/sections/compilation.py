@@ -7,8 +7,7 @@ from tracekit.model.compilation import CompiledRegions
 from tracekit.names import clipped
 from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.document import Table, columns, filled_table
-from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import scope
+from tracekit.report.words.common import Sides, scope, side_name
 from tracekit.statements.guards import check_of
 
 PHASES = {
@@ -21,7 +20,8 @@ PHASES = {
 }
 CACHES = {"aot_autograd": "AOTAutograd cache", "fx_graph": "FX graph cache", "templates": "Template cache"}
 WHEN = {"warm-up": "warm-up call", "timed": "timed call", "later": "call after timing"}
-
+#: Graph breaks and recompiles that are listed.
+MOST_ROWS = 20
 REGIONS_NOTE = "Host times are profiled, so overstated. GPU time counts for compiled code if that launched it."
 
 
@@ -56,7 +56,6 @@ def _beside(
 
 
 def _run_rows(side: Side) -> Iterator[tuple[str, str]]:
-    """What torch said of the run's compilations."""
     facts, found = side.form.compilation if side.form else None, side.diagnostics
     if facts is None:
         return
@@ -116,7 +115,7 @@ def _region_rows(side: Side) -> Iterator[tuple[str, str]]:
     yield f"In regions, between graphs, {per}", duration(outside / steps)
 
 
-def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
+def break_table(side: Side, letter: str) -> Table | None:
     """Where compiled code ends and goes on; None without a break."""
     breaks = side.diagnostics.breaks if side.diagnostics else ()
     number = side.form.compilation.graph_breaks if side.form and side.form.compilation else None
@@ -130,7 +129,7 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
             duration(each.per_step_us),
             *((duration(each.idle_per_step_us),) if on_gpu else ()),
         )
-        for each in breaks[:limit]
+        for each in breaks[:MOST_ROWS]
     )
     note = (
         f"{len(rows)} of {counted(len(breaks), 'line')}{dynamo if number else ''}. Profiled host time of the region "
@@ -142,14 +141,14 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     return filled_table(f"Graph breaks of {side_name(letter, side)}", heads, rows, note)
 
 
-def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
+def recompile_table(side: Side, letter: str) -> Table | None:
     """What was compiled again and why; None where nothing was."""
     found = side.diagnostics
     if found is None:
         return None
     walls = {(call.phase, call.call): call.wall_us for call in found.calls}
     rows = []
-    for frame in found.recompiles[:limit]:
+    for frame in found.recompiles[:MOST_ROWS]:
         older = len(frame.because) - 1
         others = f"; {counted(older, 'older version')} failed too" if older else ""
         what = f"{frame.function or MISSING} ({frame.where or MISSING})"

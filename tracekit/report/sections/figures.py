@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from msgspec import Struct
-
 from tracekit import numbers
 from tracekit.model.comparison import Comparison, Side, comparable
 from tracekit.model.waterfall import Basis
 from tracekit.report.document import Table, columns
-from tracekit.report.sections.traffic import traffic_note, traffic_row
-from tracekit.report.sides import Sides, both_sides, side_name
-from tracekit.report.words.common import cached_words, scope_of
+from tracekit.report.words.common import Sides, both_sides, cached_words, scope_of, side_name
 
+#: From this share of a side's GPU time on, what is not known is not worth a word.
+NEARLY_ALL = 0.995
 #: What is counted, and where it is found in an analysis.
 COUNTS: dict[str, Callable[[Side], int | None]] = {
     "Kernels": lambda side: side.analysis.kernels.count if side.analysis.kernels else None,
@@ -24,20 +22,13 @@ COUNTS: dict[str, Callable[[Side], int | None]] = {
 }
 
 
-class Figures(Struct, frozen=True):
-    """One figure of every side. `change` writes the change of two, given it and the first."""
-
-    label: str
-    values: tuple[float | None, ...]
-    shown: Callable[[float | None], str]
-    change: Callable[[float | None, float | None], str]
-
-    def row(self) -> tuple[str, ...]:
-        shown = (self.label, *map(self.shown, self.values))
-        if len(self.values) != 2:
-            return shown
-        a, b = self.values
-        return *shown, self.change(b - a if a is not None and b is not None else None, a)
+#: What is told of a CPU's operators, and the field of its analysis that has it.
+COUNTS_OF_CPU = {"Operators": "operator_count", "Inductor's C++ kernels": "fused_count"}
+TIMES_OF_CPU = {
+    "Time in operators": "operator_us",
+    "Time in the compiled wrapper": "compiled_wrapper_us",
+    "Time in C++ kernels": "fused_us",
+}
 
 
 def figures_table(
@@ -46,9 +37,18 @@ def figures_table(
     """Times, counts and memory, per step, as far as any side has them; of two sides their change too. A CPU run has
     rows of its own. `after_times`, `last` and `note` are the report's own."""
     every, two = [side for _, side in sides], len(sides) == 2
-    compiled = ("Compile time", *map(compilation_time, every), *([""] if two else []))
-    times, rest = time_figures(every), (*work_figures(every), *memory_figures(every))
-    rows = [*(each.row() for each in times), *after_times, *(each.row() for each in rest), compiled, *last]
+    # Where a side is not read over steps, the figures below are of something else than a call.
+    is_call = all(side.analysis.window.kind == "steps" for side in every if side.wall_us is not None)
+    label = "Wall time, median" if is_call else "Wall time, median call"
+    rows = [_row(label, (side.wall_us for side in every))]
+    rows += [_row("Wall time with profiler", (side.recorded_wall_us for side in every)), *after_times]
+    rows += work_figures(every)
+    # The peak of the form's calls, else that of its recording.
+    recorded = (side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None for side in every)
+    of_calls = (side.form.peak_memory_bytes if side.form else None for side in every)
+    peaks = (own if own is not None else other for own, other in zip(of_calls, recorded, strict=True))
+    rows += [_row("Peak memory", peaks, numbers.size, numbers.size_change)]
+    rows += [("Compile time", *map(compilation_time, every), *([""] if two else [])), *last]
     rows = [row for row in rows if {*row[1 : 1 + len(sides)]} != {numbers.MISSING}]
     if two and not comparable(*every):
         rows = [(*row[:-1], numbers.MISSING) for row in rows]
@@ -59,9 +59,20 @@ def figures_table(
 
 
 def comparison_figures(comparison: Comparison) -> Table:
-    on_gpu = any(side.analysis.gpu for side in (comparison.a, comparison.b))
-    moved = traffic_row(comparison) if on_gpu else None
-    return figures_table(both_sides(comparison), last=[moved] if moved else [], note=traffic_note(comparison))
+    """With both sides' memory traffic, and what B saves of it, where that is known."""
+    sides, total = both_sides(comparison), comparison.traffic
+    if total is None:
+        return figures_table(sides)
+    change = numbers.size_change(-total.removed_bytes)
+    if total.eager_bytes and change != "0":
+        share = -total.removed_bytes / total.eager_bytes
+        change += f" ({'+' if share > 0 else numbers.MINUS}{abs(share) * 100:.0f} %)"
+    row = ("Memory traffic, est.", numbers.size(total.eager_bytes), numbers.size(total.compiled_bytes), change)
+    note = "Memory traffic is estimated from operator sizes."
+    if min(total.a_time_known, total.b_time_known) < NEARLY_ALL:
+        a, b = (numbers.percent(share, 0) for share in (total.a_time_known, total.b_time_known))
+        note += f" It covers {a} of A's GPU time and {b} of B's."
+    return figures_table(sides, last=[row], note=note)
 
 
 def basis_of(sides: Sequence[Side]) -> Basis:
@@ -84,74 +95,56 @@ def figures_note(sides: Sequence[Side]) -> str:
     return " ".join(notes)
 
 
-def time_figures(sides: Sequence[Side]) -> Iterator[Figures]:
-    """How long a call took, without the profiler and with it."""
-    label = "Wall time, median"
-    if any(side.analysis.window.kind != "steps" for side in sides if side.wall_us is not None):
-        # The figures below are then of something else than a call.
-        label += " call"
-    yield _durations(label, (side.wall_us for side in sides))
-    if any(side.recorded_wall_us is not None for side in sides):
-        yield _durations("Wall time with profiler", (side.recorded_wall_us for side in sides))
-
-
-def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
+def work_figures(sides: Sequence[Side]) -> Iterator[tuple[str, ...]]:
     """What the GPU did; of CPU runs what the CPU did."""
     if all(side.analysis.gpu is None for side in sides):
-        for figures, label, field in OF_CPU:
-            yield figures(label, (_each(getattr(side.analysis.cpu, field, None), side) for side in sides))
+        for label, field in COUNTS_OF_CPU.items():
+            counts = (_each(getattr(side.analysis.cpu, field, None), side) for side in sides)
+            yield _row(label, counts, numbers.count, numbers.count_change)
+        for label, field in TIMES_OF_CPU.items():
+            yield _row(label, (_each(getattr(side.analysis.cpu, field, None), side) for side in sides))
         return
     basis = basis_of(sides)
     idle = [side.idle_us(basis) for side in sides]
     wholes = (side.wall_us if basis == "unprofiled" else side.span_us for side in sides)
-    shares = tuple(us / whole if us is not None and whole else None for us, whole in zip(idle, wholes, strict=True))
-    yield _durations("GPU busy", (side.busy_us for side in sides))
+    shares = (us / whole if us is not None and whole else None for us, whole in zip(idle, wholes, strict=True))
+    yield _row("GPU busy", (side.busy_us for side in sides))
     if any(side.analysis.communication for side in sides):
-        yield _durations("GPU compute", (side.compute_us for side in sides))
-        yield _durations("Exposed communication, waiting included", (side.exposed_us for side in sides))
+        yield _row("GPU compute", (side.compute_us for side in sides))
+        yield _row("Exposed communication, waiting included", (side.exposed_us for side in sides))
         communication = (side.analysis.communication for side in sides)
         added = (each.total_us if each else None for each in communication)
-        yield _durations("Communication kernels, added up", map(_each, added, sides))
-    yield _durations("GPU idle", idle)
-    yield Figures("GPU idle, share", shares, numbers.percent, lambda change, _: numbers.points_change(change))
+        yield _row("Communication kernels, added up", map(_each, added, sides))
+    yield _row("GPU idle", idle)
+    yield _row("GPU idle, share", shares, numbers.percent, numbers.points_change)
     for label, figure in COUNTS.items():
-        yield _counts(label, (_each(figure(side), side) for side in sides))
+        yield _row(label, (_each(figure(side), side) for side in sides), numbers.count, numbers.count_change)
     copies = (side.analysis.copies.total_us if side.analysis.copies else None for side in sides)
-    yield _durations("Copies and memsets, GPU time", map(_each, copies, sides))
+    yield _row("Copies and memsets, GPU time", map(_each, copies, sides))
     busy = [{device.id: device.busy_us / side.steps for device in side.analysis.devices} for side in sides]
     for gpu in sorted({gpu for each in busy if len(each) > 1 for gpu in each}):
-        yield _durations(f"GPU {gpu} busy", (each.get(gpu) for each in busy))
+        yield _row(f"GPU {gpu} busy", (each.get(gpu) for each in busy))
 
 
-def memory_figures(sides: Sequence[Side]) -> Iterator[Figures]:
-    """The peak of the form's calls, else that of its recording."""
-    recorded = (side.analysis.memory.peak_allocated_bytes if side.analysis.memory else None for side in sides)
-    of_calls = (side.form.peak_memory_bytes if side.form else None for side in sides)
-    peaks = tuple(own if own is not None else other for own, other in zip(of_calls, recorded, strict=True))
-    yield Figures("Peak memory", peaks, numbers.size, lambda change, _: numbers.size_change(change))
-
-
-def _durations(label: str, values: Iterable[float | None]) -> Figures:
-    return Figures(label, tuple(values), numbers.duration, numbers.change_with_share)
-
-
-def _counts(label: str, values: Iterable[float | None]) -> Figures:
-    return Figures(label, tuple(values), numbers.count, lambda change, _: numbers.count_change(change))
+def _row(
+    label: str,
+    values: Iterable[float | None],
+    shown: Callable[[float | None], str] = numbers.duration,
+    changed: Callable[[float | None], str] | None = None,
+) -> tuple[str, ...]:
+    """One figure of every side, of two their change too, which is one of time where it is not said how it is shown."""
+    figures = tuple(values)
+    told = (label, *map(shown, figures))
+    if len(figures) != 2:
+        return told
+    a, b = figures
+    change = b - a if a is not None and b is not None else None
+    return *told, changed(change) if changed else numbers.change_with_share(change, a)
 
 
 def _each(whole: float | None, side: Side) -> float | None:
     """The part of one step."""
     return None if whole is None else whole / side.steps
-
-
-#: What is told of a CPU's operators, and the field of its analysis that has it.
-OF_CPU = (
-    (_counts, "Operators", "operator_count"),
-    (_counts, "Inductor's C++ kernels", "fused_count"),
-    (_durations, "Time in operators", "operator_us"),
-    (_durations, "Time in the compiled wrapper", "compiled_wrapper_us"),
-    (_durations, "Time in C++ kernels", "fused_us"),
-)
 
 
 def compilation_time(side: Side) -> str:

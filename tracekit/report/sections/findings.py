@@ -6,7 +6,6 @@ from pathlib import PurePath
 from tracekit.model.comparison import Finding
 from tracekit.numbers import counted, duration, percent, times
 from tracekit.report.document import Findings, FindingText
-from tracekit.report.words.common import interval_words
 
 #: Findings that say what figures of the report show, and ask for nothing: only the JSON has them.
 STATED = frozenset(("fewer_kernels", "graphed_launches", "profiler_distortion"))
@@ -62,7 +61,7 @@ def finding_notes(finding: Finding) -> tuple[str, ...]:
     tried = finding.verified
     if tried is None:
         return tuple(notes)
-    interval = interval_words(tried.ci95) or "too few for an interval"
+    interval = "95 % CI {:.3f}-{:.3f}".format(*tried.ci95) if tried.ci95 else "too few for an interval"
     # No speed-up: that of a host-bound eager form is another process's.
     least = f" (estimated: at least {duration(tried.predicted_us)})" if tried.predicted_us > 0 else ""
     note = (

@@ -7,11 +7,10 @@ from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.model.provenance import SourceLines
 from tracekit.model.sequence import Rates
 from tracekit.names import clipped, short_kernel_name
-from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
-from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Member, Name
-from tracekit.report.sections.kernel_code import CodeOf, kernel_code
-from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, fitting, kernel_name
-from tracekit.report.words.common import INEXACT, became, kinds_and_ways, shared_scope
+from tracekit.numbers import MISSING, count, counted, duration, duration_change, percent, size
+from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Member, Name, Table, columns, filled_table
+from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, CodeOf, fitting, kernel_code, kernel_name
+from tracekit.report.words.common import shared_scope
 from tracekit.report.words.groups import label_words
 
 DOT = " \N{MIDDLE DOT} "
@@ -21,13 +20,37 @@ MOST_PLACES = 12
 MOST_MEMBERS = 8
 #: Places of one group whose lines are shown.
 MOST_EXCERPTS = 3
+#: Groups of matmuls that are listed.
+MOST_MATMULS = 8
 
+#: docs/kinds.md has the rules.
+KINDS = {
+    "unchanged": "same kernels, counts, sizes and types",
+    "fused": "fewer kernels, or one by Inductor",
+    "substituted": "another library kernel, template or input",
+    "defused": "unfused or split: more kernels",
+    "eliminated": "not in B",
+    "added": "only in B",
+    "communication": "waiting for other ranks included, so neither slower nor faster kernels",
+    "unmatched": "no counterpart found",
+}
+#: How a group was told, and how far that goes.
+WAYS = {
+    "provenance": "Inductor provenance",
+    "anchors": "library calls of equal shapes, and operators and order between them",
+    "names": "kernel name or family only",
+    "family": "all kernels of the family, on both sides",
+    "unmatched": "not matched",
+}
+#: Marks a group that was not linked kernel by kernel.
+INEXACT = "\N{ALMOST EQUAL TO}"
 #: Smaller shares of GPU time are not told.
 LEAST_SHARE = 0.0005
 #: Sentences of evidence of one group, and characters of each.
 MOST_EVIDENCE = 8
 LONGEST_EVIDENCE = 500
-
+#: What limits a kernel.
+LIMITS = {"compute": "compute", "memory": "memory", "small": "too small", "neither": "neither"}
 #: What is said of operators that are not the recording's own.
 BORROWED = {
     "rich": "has the operators of its full trace",
@@ -38,7 +61,20 @@ BORROWED = {
 
 def group_note(comparison: Comparison) -> str:
     """That the groups are a partition, how they were told, and how much of each side's time was matched."""
-    note = f"Every kernel and copy of both sides is in exactly one group. {_matched_by(comparison)}"
+    ways = {group.how for group in comparison.groups}
+    note = "Every kernel and copy of both sides is in exactly one group."
+    if "names" in ways:
+        note += " Groups are matched by kernel name and order, or by family only: kernels of one name can be paired"
+        note += " wrongly."
+    elif "provenance" in ways:
+        note += " xN: N repeats of the same kernels. Groups are matched by provenance, recorded from Inductor and from"
+        note += " an extra eager call."
+        note += "" if ways == {"provenance"} else " The rest is aligned by operators and shapes."
+    else:
+        note += " xN: N repeats of the same kernels. Library calls of equal shapes align the sides; between them,"
+        note += " operators and names of Triton kernels are matched."
+        sides = {side.label: side.sequence.operators for side in (comparison.a, comparison.b) if side.sequence}
+        note += "".join(f" {label} {BORROWED[whose]}." for label, whose in sides.items() if whose in BORROWED)
     inexact = any(not group.exact for group in comparison.groups if group.kind != "unmatched")
     note += f" {INEXACT}: approximate match, by elimination or by name only." if inexact else ""
     covered = comparison.coverage
@@ -51,35 +87,6 @@ def group_note(comparison: Comparison) -> str:
     matched = f"Matched: {percent(covered.a_time_matched)} of A's GPU time, {percent(covered.b_time_matched)} of B's"
     more = (f"{what} {percent(a)} and {percent(b)}" for what, a, b in shares if max(a, b) >= LEAST_SHARE)
     return f"{note} {'; '.join((matched, *more))}."
-
-
-def _matched_by(comparison: Comparison) -> str:
-    ways = {group.how for group in comparison.groups}
-    if "names" in ways:
-        return (
-            "Groups are matched by kernel name and order, or by family only: kernels of one name can be paired wrongly."
-        )
-    lent = {
-        side.label: BORROWED[side.sequence.operators]
-        for side in (comparison.a, comparison.b)
-        if side.sequence and side.sequence.operators in BORROWED
-    }
-    borrowed = "".join(f" {label} {words}." for label, words in lent.items())
-    if "provenance" in ways:
-        rest = "" if ways == {"provenance"} else " The rest is aligned by operators and shapes."
-        return (
-            "xN: N repeats of the same kernels. Groups are matched by provenance, recorded from Inductor and from an"
-            f" extra eager call.{rest}"
-        )
-    return (
-        "xN: N repeats of the same kernels. Library calls of equal shapes align the sides; between them, operators and"
-        f" names of Triton kernels are matched.{borrowed}"
-    )
-
-
-def evidence_shown(group: KernelGroup) -> tuple[str, ...]:
-    """The first of the sentences, so that a row stays readable."""
-    return tuple(clipped(each.long(), LONGEST_EVIDENCE) for each in group.evidence[:MOST_EVIDENCE])
 
 
 def bandwidth(rates: Rates | None) -> str:
@@ -105,6 +112,7 @@ def every_group(comparison: Comparison) -> Explorer | None:
     lines = {place: found for side in sides for place, found in side.code.items()}
     code, ids = kernel_code(sides, (each.name for group in groups for each in (*group.a, *group.b)))
     rows = fitting(_group_row(at, group, places[at], ids, lines) for at, group in enumerate(groups[:MOST_ROWS]))
+    kinds, ways = {group.kind for group in groups}, {group.how for group in groups}
     note, rest = group_note(comparison), groups[len(rows) :]
     if rest:
         change = duration_change(sum(group.delta_us for group in rest))
@@ -118,7 +126,10 @@ def every_group(comparison: Comparison) -> Explorer | None:
         figures=("count A", "count B", "time A", "time B", "change"),
         rows=rows,
         note=note,
-        legends=tuple(zip(("Change kind", "Matched by"), kinds_and_ways(groups), strict=True)),
+        legends=(
+            ("Change kind", {kind: meaning for kind, meaning in KINDS.items() if kind in kinds}),
+            ("Matched by", {way: meaning for way, meaning in WAYS.items() if way in ways}),
+        ),
         code=code,
         anchor="group",
         in_timeline=True,
@@ -126,11 +137,7 @@ def every_group(comparison: Comparison) -> Explorer | None:
 
 
 def _group_row(
-    number: int,
-    group: KernelGroup,
-    place: str,
-    code: CodeOf | None = None,
-    lines: Mapping[str, SourceLines] | None = None,
+    number: int, group: KernelGroup, place: str, code: CodeOf, lines: Mapping[str, SourceLines]
 ) -> ExplorerRow:
     sides = (("A", group.a), ("B", group.b))
     counts = [sum(member.count for member in members) for _, members in sides]
@@ -146,7 +153,8 @@ def _group_row(
         label=group_label(group),
         is_code=group.kind == "unchanged",
         place=place,
-        words=(became(group), group.how),
+        # Marked where kernels were linked by elimination.
+        words=(group.kind if group.exact or group.kind == "unmatched" else f"{group.kind} {INEXACT}", group.how),
         figures=(
             *(Figure(count(each), each) for each in counts),
             *(Figure(duration(each), each) for each in times),
@@ -156,14 +164,14 @@ def _group_row(
         left_out=sum(max(len(members) - MOST_MEMBERS, 0) for _, members in sides),
         where=tuple(clipped(each, 120) for each in group.where[:MOST_PLACES]),
         facts=tuple(_facts(group)),
-        evidence=evidence_shown(group),
-        excerpts=_excerpts(group, lines or {}),
-        code=tuple(dict.fromkeys(id_ for each in (*group.a, *group.b) for id_ in (code or {}).get(each.name, ()))),
+        # The first of the sentences, so that a row stays readable.
+        evidence=tuple(clipped(each.long(), LONGEST_EVIDENCE) for each in group.evidence[:MOST_EVIDENCE]),
+        excerpts=tuple(_excerpt(each, lines[each]) for each in group.where if each in lines)[:MOST_EXCERPTS],
+        code=tuple(dict.fromkeys(id_ for each in (*group.a, *group.b) for id_ in code.get(each.name, ()))),
     )
 
 
 def _facts(group: KernelGroup) -> Iterator[tuple[str, str]]:
-    """Sizes, roofline and memory traffic, as far as they are known."""
     rates, traffic = group.rates, group.traffic
     if group.sizes:
         yield "Input sizes", clipped(group.sizes, 120)
@@ -181,18 +189,9 @@ def _facts(group: KernelGroup) -> Iterator[tuple[str, str]]:
         yield "Memory traffic, est.", f"{size(traffic.eager_bytes)} \N{RIGHTWARDS ARROW} {size(traffic.compiled_bytes)}"
 
 
-def _excerpts(group: KernelGroup, lines: Mapping[str, SourceLines]) -> tuple[Excerpt, ...]:
-    """The code at the group's lines, where it is there."""
-    there = [(place, lines[place]) for place in group.where if place in lines][:MOST_EXCERPTS]
-    return tuple(
-        Excerpt(
-            place + (", changed since the run" if found.changed else ""),
-            found.first,
-            found.line,
-            tuple(each.expandtabs() for each in found.lines),
-        )
-        for place, found in there
-    )
+def _excerpt(place: str, found: SourceLines) -> Excerpt:
+    title = place + (", changed since the run" if found.changed else "")
+    return Excerpt(title, found.first, found.line, tuple(each.expandtabs() for each in found.lines))
 
 
 def group_place(group: KernelGroup) -> str:
@@ -225,3 +224,35 @@ def distinct_places(groups: Sequence[KernelGroup]) -> tuple[str, ...]:
         number = f"{seen[key]} of {alike[key]} alike" if alike[key] > 1 else ""
         told.append(DOT.join(filter(None, (key[1], number))))
     return tuple(told)
+
+
+def matmul_table(comparison: Comparison) -> Table | None:
+    """How fast the matmuls, attention and convolutions that take longest compute; None where no sizes are known."""
+    known = [(group, group.rates) for group in comparison.groups if group.rates and group.rates.tflop_per_s is not None]
+    known.sort(key=lambda each: -_rated_us(each[0]))
+    rows = []
+    for group, rates in known[:MOST_MATMULS]:
+        share = f" ({percent(rates.arithmetic_share)})" if rates.arithmetic_share is not None else ""
+        speed = f"{rates.tflop_per_s:,.1f} TFLOP/s{share}"
+        giga = None if rates.flops is None else rates.flops / 1e9
+        operations = MISSING if giga is None else f"{giga:,.1f} GFLOP" if giga >= 1 else f"{giga * 1e3:,.1f} MFLOP"
+        met = LIMITS.get(rates.limit or "", MISSING)
+        rows.append(
+            (group_label(group), group.kind, met, duration(_rated_us(group)), operations, speed, bandwidth(rates))
+        )
+    figures = ("GPU time", "Operations", "Arithmetic", "Bandwidth")
+    more = len(known) - MOST_MATMULS
+    return filled_table(
+        f"Roofline: matmuls, attention and convolutions, {shared_scope(comparison)}",
+        columns("Kernels", "Change", "Limit", figures=figures),
+        rows,
+        "Estimated for the longest operator call of each group (B's if it has one); in brackets the share of the "
+        "published peak. Too small: below 20 us and 30 % of both peaks. A multiply-add is two operations. — means: not "
+        "known, or served by a cache."
+        + (f" {counted(more, 'smaller group')} {'is' if more == 1 else 'are'} not listed." if more > 0 else ""),
+    )
+
+
+def _rated_us(group: KernelGroup) -> float:
+    """GPU time of the side that the rates are of."""
+    return sum(member.total_us for member in (group.b or group.a))

@@ -15,7 +15,6 @@ from tracekit.report.words.common import cause_words, shared_scope
 from tracekit.report.words.groups import label_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
-
 #: Metrics of a gate that are times.
 TIMES = ("wall", "busy", "idle", "exposed", "waiting")
 #: Less than a nanosecond.
@@ -64,17 +63,17 @@ Names = tuple[str, str]
 LETTERS: Names = ("A", "B")
 
 
-def part_label(part: WaterfallPart, limit: int = 64) -> str:
+def part_label(part: WaterfallPart) -> str:
     words = label_words(part.label)
     if part.kind == "communication":
         return words
-    return f"idle: {cause_words(words)}" if part.kind == "idle" else f"GPU: {short_kernel_name(words, limit)}"
+    return f"idle: {cause_words(words)}" if part.kind == "idle" else f"GPU: {short_kernel_name(words)}"
 
 
-def part_labels(comparison: Comparison, limit: int = 64) -> tuple[str, ...]:
+def part_labels(comparison: Comparison) -> tuple[str, ...]:
     """The label of each part; what several groups are called alike is followed by the module."""
     parts = comparison.waterfall.parts if comparison.waterfall else ()
-    labels = [part_label(part, limit) for part in parts]
+    labels = [part_label(part) for part in parts]
     repeated = Counter(labels)
     if not any(number > 1 for number in repeated.values()):
         return tuple(labels)

@@ -10,8 +10,7 @@ from tracekit.names import clipped
 from tracekit.numbers import MISSING, count, duration, duration_within, percent
 from tracekit.report.document import Cell, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name
-from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import CAUSES, cause_words, scope, scope_of
+from tracekit.report.words.common import CAUSES, Sides, cause_words, scope, scope_of, side_name
 
 #: So many kinds of host work are named in a gap.
 MOST_WORK = 2
@@ -19,7 +18,6 @@ MOST_WORK = 2
 SMALLEST_US = 1e-3
 #: What follows calls that waited, and what has the causes of a whole step, is told from these shares of idle time on.
 LEAST_AFTER_SYNC, LEAST_UNALIGNED = 0.1, 0.01
-
 RECORDED_NOTE = "Profiled, so overstated."
 CALIBRATED_NOTE = (
     "Idle is unprofiled wall time minus GPU busy time. Its causes are the trace's without profiler overhead (host"
@@ -42,7 +40,6 @@ ALONE_NOTE = (
 
 #: Of sides that communicate.
 NOT_IDLE = " Communication that waits for other ranks counts as busy."
-
 #: What causes leave of idle time.
 UNEXPLAINED, UNEXPLAINED_MEANING = "not explained", "idle less all causes; below 0 they exceed it"
 
@@ -117,7 +114,6 @@ def _shown(figures: Sequence[Between], *, exact: bool = False) -> tuple[str, ...
 
 
 def _cause_note(sides: Sides, *, is_calibrated: bool) -> str:
-    """Where the figures come from, and what is to be known of single ones."""
     estimates = [side.idle_estimate for _, side in sides if side.idle_estimate is not None]
     if is_calibrated and len(estimates) == len(sides):
         note = ESTIMATED_NOTE.format(cost=MEASURED if all(each.cost_measured for each in estimates) else ASSUMED)

@@ -1,7 +1,7 @@
-"""Which kernels took the GPU's time, and which operators a CPU's."""
+"""Which kernels took the GPU's time, what Inductor's code of them is, and which operators took a CPU's."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from markupsafe import escape
 
@@ -10,10 +10,8 @@ from tracekit.model.comparison import Side
 from tracekit.model.sequence import Operator
 from tracekit.names import clipped, short_kernel_name
 from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
-from tracekit.report.document import Explorer, ExplorerRow, Figure, Name, Table, columns, filled_table
-from tracekit.report.sections.kernel_code import CodeOf, kernel_code
-from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import FAMILY_WORDS, family_parts, family_words, scope, scope_of
+from tracekit.report.document import Explorer, ExplorerRow, Figure, KernelCode, Name, Table, columns, filled_table
+from tracekit.report.words.common import FAMILY_WORDS, TEMPLATED, Sides, family_words, scope, scope_of, side_name
 
 #: Rows of an explorer, so that the page stays small; the rest are in one line. Bytes of all of them before most are
 #: packed, and what of these stands around the text of a row, of each of its cells and of each kernel.
@@ -22,10 +20,16 @@ MOST_BYTES = 1_200_000
 AROUND_ROW = 250
 AROUND_CELL = 120
 AROUND_MEMBER = 60
-
 #: Characters of a full name, and operators of a row, each with its sizes.
 LONGEST_NAME = 200
 MOST_OPERATORS = 6
+#: Bytes of all code of Triton kernels in a page before it is packed, and characters of one kernel's.
+MOST_CODE_BYTES = 600_000
+LONGEST_CODE = 12_000
+#: Where the kernel itself begins, after what tells its launcher of shapes and devices.
+BEGINNING = "@triton.jit"
+#: The ids of the code of each name.
+CodeOf = dict[str, tuple[str, ...]]
 
 
 def kernel_name(name: str, limit: int = 64) -> Name:
@@ -38,8 +42,14 @@ def times_by_family(sides: Sides) -> dict[str, list[tuple[float, float]]]:
     found: dict[str, list[tuple[float, float]]] = {}
     for at, (_, side) in enumerate(sides):
         kernels, copies = side.analysis.kernels, side.analysis.copies
-        told = [part for each in (kernels.by_family if kernels else ()) for part in family_parts(each)]
-        told += [(each.family, each.count, each.total_us) for each in (copies.by_name if copies else ())]
+        told = [(each.family, each.count, each.total_us) for each in (copies.by_name if copies else ())]
+        for each in kernels.by_family if kernels else ():
+            # What Inductor wrote from templates stands apart.
+            written, written_us = (each.triton_count, each.triton_us) if each.family in TEMPLATED else (0, 0.0)
+            if each.count > written:
+                told.append((each.family, each.count - written, each.total_us - written_us))
+            if written:
+                told.append((FAMILY_WORDS[f"{each.family}_triton"], written, written_us))
         for family, count_, total_us in told:
             figures = found.setdefault(family, [(0.0, 0.0)] * len(sides))
             number, us = figures[at]
@@ -151,6 +161,31 @@ def _kernel_row(
         evidence=(clipped(name, LONGEST_NAME),) if name != short else (),
         code=code.get(each.name, ()),
     )
+
+
+def kernel_code(sides: Sequence[Side], names: Iterable[str]) -> tuple[tuple[KernelCode, ...], CodeOf]:
+    """Inductor's code of kernels of these names, each kernel once in a page, as many as leave the page small enough,
+    the first names first; and the ids of each name's."""
+    sources: dict[str, dict[tuple[str, ...], None]] = {}
+    for side in sides:
+        for name, of_name in (side.kernel_sources.sources if side.kernel_sources else {}).items():
+            for source in of_name:
+                alone = source[max(source.find(BEGINNING), 0) :]
+                cut = ("# ... the rest is left out",) if len(alone) > LONGEST_CODE else ()
+                lines = (*alone[:LONGEST_CODE].expandtabs().splitlines(), *cut)
+                sources.setdefault(name, {})[lines] = None
+    found: list[KernelCode] = []
+    ids: CodeOf = {}
+    room = MOST_CODE_BYTES
+    for name in dict.fromkeys(names):
+        own = list(sources.get(name, ()))
+        if own and (room := room - sum(len(escape(line).encode()) + 1 for lines in own for line in lines)) < 0:
+            break
+        for number, lines in enumerate(own, 1):
+            told = short_kernel_name(name, 160) + (f" ({number} of {len(own)} of this name)" if len(own) > 1 else "")
+            found.append(KernelCode(f"triton-{len(found)}", told, lines))
+            ids[name] = (*ids.get(name, ()), found[-1].id)
+    return tuple(found), ids
 
 
 def fitting(rows: Iterable[ExplorerRow]) -> tuple[ExplorerRow, ...]:

@@ -1,13 +1,10 @@
 """Which modules the change of GPU time is in: the few that make most of it, and what is left."""
 
-from __future__ import annotations
-
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.model.comparison import Comparison, KernelGroup
@@ -25,7 +22,6 @@ MOST, LEAST_SHARE = 3, 0.05
 MAINLY, WHOLLY = 0.67, 0.95
 #: It is told in parts where those that find room make so much of what its parts gained and lost.
 MOSTLY = 0.7
-
 #: Groups of a module that are listed one by one.
 MOST_LEAVES = 12
 #: Rows that are open at first.
@@ -40,31 +36,20 @@ MOST_OF_IT = 0.6
 FEW = 0.02
 
 
-class GpuPart(Struct, frozen=True):
-    """Some of the GPU work, per step. `module` is None of what a module does itself, its children left out."""
+class OwnWork(ModuleTime, frozen=True):
+    """What a module does besides its parts, under its path."""
 
-    path: str
-    what: str  #: What is done there, if that tells it from the module's other parts; else empty.
-    a_us: float
-    b_us: float
-    a_kernels: float
-    b_kernels: float
-    module: ModuleTime | None = None
-
-    @property
-    def delta_us(self) -> float:
-        return self.b_us - self.a_us
+    what: str = ""  #: What is done there.
 
 
-def main_parts(comparison: Comparison, most: int = MOST) -> tuple[GpuPart, ...]:
-    """The parts that make most of the change of GPU time, the largest change first. Nothing where no module is
-    known."""
+def main_parts(comparison: Comparison, most: int) -> list[tuple[str, ModuleTime]]:
+    """The parts that make most of the change of GPU time, the largest change first, under their paths without what all
+    have in common. Nothing where no module is known."""
     root = comparison.modules
     if root is None:
-        return ()
-    whole = _whole(root)
-    parts, done = [whole], set[str]()
-    while split := next((each for each in _by_change(parts) if each.module and each.path not in done), None):
+        return []
+    parts, done = [root], set[str]()
+    while split := next((each for each in _by_change(parts) if each.path not in done), None):
         done.add(split.path)
         pieces = _pieces(split, comparison.groups)
         large = [each for each in pieces if abs(each.delta_us) >= LEAST_SHARE * abs(pieces[0].delta_us)]
@@ -73,7 +58,7 @@ def main_parts(comparison: Comparison, most: int = MOST) -> tuple[GpuPart, ...]:
         found = _by_change([*others, *large])
         # What the whole model does besides one module has no name.
         told = [*others, large[0]] if large and not split.path and MAINLY <= share < WHOLLY else found[:most]
-        is_one_thing = len(large) == 1 and large[0].module is None
+        is_one_thing = len(large) == 1 and isinstance(large[0], OwnWork)
         if (
             large
             and not is_one_thing
@@ -81,16 +66,21 @@ def main_parts(comparison: Comparison, most: int = MOST) -> tuple[GpuPart, ...]:
             and _moved(told) >= MOSTLY * _moved(found)
         ):
             parts = told
-    return () if parts == [whole] else tuple(_named(_by_change(parts)))
+    if parts == [root]:
+        return []
+    parts = _by_change(parts)
+    # The last name always stays, and the `*` of blocks that repeat with it.
+    paths = [re.split(r"\.(?!\*)", part.path) for part in parts]
+    columns = zip(*(path[:-1] for path in paths), strict=False)
+    shared = len([*takewhile(lambda names: len(set(names)) == 1, columns)])
+    return [(".".join(path[shared:]), part) for path, part in zip(paths, parts, strict=True)]
 
 
-def main_child(part: GpuPart) -> GpuPart | None:
+def main_child(part: ModuleTime) -> ModuleTime | None:
     """The module that makes most of the change of a part, but not all of it; None where there is none."""
-    children = _by_change([_whole(each) for each in part.module.children]) if part.module else []
+    children = _by_change(part.children)
     share = children[0].delta_us / part.delta_us if children and part.delta_us else 0.0
-    if not MAINLY <= share < WHOLLY:
-        return None
-    return replace(children[0], path=children[0].path.removeprefix(f"{part.module.path}.") if part.module else "")
+    return children[0] if MAINLY <= share < WHOLLY else None
 
 
 def module_tree(comparison: Comparison) -> Tree | None:
@@ -121,7 +111,7 @@ def module_tree(comparison: Comparison) -> Tree | None:
             change = figure_change(us / scale, decimals)
             leaves.append(TreeNode(counted(len(left), "smaller group"), ("", "", change, ""), us / largest))
         if children and leaves:
-            own = _left(_whole(module), "", "", [_whole(child) for child in module.children])
+            own = _left(module, "", module.children)
             told = figures(own.a_us, own.b_us, own.delta_us, own.a_kernels, own.b_kernels)
             leaves = [TreeNode(OWN, told, own.delta_us / largest, tuple(leaves))]
         told = figures(module.a_us, module.b_us, module.delta_us, module.a_kernels, module.b_kernels)
@@ -150,9 +140,9 @@ def _every(module: ModuleTime) -> Iterator[ModuleTime]:
         yield from _every(child)
 
 
-def part_words(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
+def part_words(part: ModuleTime, groups: Sequence[KernelGroup]) -> str:
     """What became of its kernels: `fused attention lost`, `20,064 → 3,192 kernels`; empty where they are as many."""
-    found = [groups[at] for each in _every(part.module) for at in each.groups] if part.module else []
+    found = [groups[at] for each in _every(part) for at in each.groups]
     if any(isinstance(each, AttentionLost) for group in found for each in group.evidence):
         return "fused attention lost"
     if abs(part.b_kernels - part.a_kernels) < FEW * part.a_kernels:
@@ -160,10 +150,10 @@ def part_words(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
     return f"{count(part.a_kernels)} → {count(part.b_kernels)} kernels"
 
 
-def main_work(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
+def main_work(part: ModuleTime, groups: Sequence[KernelGroup]) -> str:
     """What became of the kernels of the one group that makes most of its change, `20 kernels → 1 (rms_norm, ...)`; else
     as `part_words`."""
-    found = [groups[at] for each in _every(part.module) for at in each.groups] if part.module else []
+    found = [groups[at] for each in _every(part) for at in each.groups]
     main = max(found, key=lambda group: group.delta_us / part.delta_us if part.delta_us else 0.0, default=None)
     if main is None or not part.delta_us or main.delta_us / part.delta_us < MOST_OF_IT:
         return part_words(part, groups)
@@ -175,45 +165,27 @@ def main_work(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
     return f"{work}{operators}" if label.operators else work
 
 
-def _left(whole: GpuPart, path: str, what: str, parts: Sequence[GpuPart]) -> GpuPart:
-    """What the whole has besides the parts."""
+def _left(whole: ModuleTime, what: str, parts: Sequence[ModuleTime]) -> OwnWork:
     a_us, b_us, a_kernels, b_kernels = (
         getattr(whole, name) - math.fsum(getattr(each, name) for each in parts)
         for name in ("a_us", "b_us", "a_kernels", "b_kernels")
     )
-    return GpuPart(path, what, a_us, b_us, a_kernels, b_kernels)
+    return OwnWork(whole.path, a_us, b_us, b_us - a_us, a_kernels, b_kernels, (), (), what)
 
 
-def _whole(module: ModuleTime) -> GpuPart:
-    return GpuPart(module.path, "", module.a_us, module.b_us, module.a_kernels, module.b_kernels, module)
-
-
-def _by_change(parts: Sequence[GpuPart]) -> list[GpuPart]:
+def _by_change(parts: Iterable[ModuleTime]) -> list[ModuleTime]:
     return sorted(parts, key=lambda part: -abs(part.delta_us))
 
 
-def _moved(parts: Sequence[GpuPart]) -> float:
+def _moved(parts: Sequence[ModuleTime]) -> float:
     return math.fsum(abs(part.delta_us) for part in parts)
 
 
-def _pieces(part: GpuPart, groups: Sequence[KernelGroup]) -> list[GpuPart]:
+def _pieces(module: ModuleTime, groups: Sequence[KernelGroup]) -> list[ModuleTime]:
     """The modules in it, and what it does itself; the largest change first."""
-    module = part.module
-    if module is None:
-        return []
-    pieces = [_whole(child) for child in module.children]
-    if module.groups and module.children:
+    pieces = [*module.children]
+    if module.groups and pieces:
         label = groups[module.groups[0]].label
         what = operators_word(label) if isinstance(label, GroupLabel) else ""
-        pieces.append(_left(part, part.path, what or "own work", pieces))
+        pieces.append(_left(module, what or "own work", pieces))
     return _by_change(pieces)
-
-
-def _named(parts: Sequence[GpuPart]) -> list[GpuPart]:
-    """Their paths without what all have in common; the last name always stays."""
-    # The `*` of blocks that repeat stays with the list's name.
-    split = [re.split(r"\.(?!\*)", part.path) for part in parts]
-    shared = sum(
-        1 for _ in takewhile(lambda names: len(set(names)) == 1, zip(*(path[:-1] for path in split), strict=False))
-    )
-    return [replace(part, path=".".join(path[shared:])) for path, part in zip(split, parts, strict=True)]

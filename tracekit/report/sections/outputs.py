@@ -9,15 +9,13 @@ from tracekit.model.numerics import Accuracy, TensorDifference
 from tracekit.names import clipped
 from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change
 from tracekit.report.document import Table, columns, filled_table
-from tracekit.report.sides import Sides, side_name
+from tracekit.report.words.common import Sides, side_name
 
 #: Tensors of one output that are listed; the first ones are what a model's user takes.
 MOST_TENSORS = 6
-
 COLUMNS = columns(
     "Output of", "Against", figures=("Largest error", "Mean error", "Relative", f"1 {MINUS} cosine", "Equal")
 )
-
 NOTE = "Errors are absolute, over numbers finite on both sides. Relative: by the L2 norm."
 
 RESULTS = {
@@ -84,7 +82,6 @@ def numerics_table(comparison: Comparison) -> Table | None:
 
 
 def _errors(each: TensorDifference, other: str) -> tuple[str, ...]:
-    """Beside what the tensor stands, and how far it is from that."""
     if each.mismatch:
         return f"{other}: {each.mismatch.long()}", *(MISSING,) * 5
     if each.first_divergence is not None:

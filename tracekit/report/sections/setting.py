@@ -10,7 +10,7 @@ from tracekit.model.run import Run
 from tracekit.names import clipped
 from tracekit.numbers import MISSING, duration, percent, size
 from tracekit.report.document import Table, columns, filled_table
-from tracekit.report.sides import Sides, side_name
+from tracekit.report.words.common import Sides, side_name
 from tracekit.shell import variable_words
 
 #: So many modules are named that are compiled in a part.
@@ -35,7 +35,6 @@ GPU_FIGURES = {
 
 #: In place of a figure that was counted once for both sides.
 SAME = "as A"
-
 GPU_NOTE = "Before → between (range of samples) → after the timed calls. From the driver, at most 5 samples a second."
 
 

@@ -9,8 +9,7 @@ from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.names import clipped
 from tracekit.numbers import MISSING, calls_span, count, duration, percent, size, times
 from tracekit.report.document import Table, columns, filled_table
-from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import STOPPED, extent, ratio_span
+from tracekit.report.words.common import STOPPED, Sides, ratio_span, side_name
 from tracekit.statistics.steady import mean_ratio
 
 NOTE = "Control calls: second calls of a variant in a round, for the noise floor (A/A)."
@@ -27,9 +26,15 @@ TIMING: dict[str, Callable[[FormTiming], str]] = {
     "Timing duration, whole run": lambda how: duration(how.seconds * 1e6),
 }
 
+
+def _extent(side: Side) -> str:
+    kind, what = side.analysis.window.kind, "operator" if side.analysis.gpu is None else "GPU activity"
+    return {"steps": "marked steps", "span": "named spans", "whole": f"from the first to the last {what}"}[kind]
+
+
 #: What is told of each recording.
 RECORDING: dict[str, Callable[[Side], str]] = {
-    "Window over": extent,
+    "Window over": _extent,
     "Steps or spans": lambda side: count(side.analysis.window.steps),
     "Window": lambda side: duration(side.analysis.window.span_us),
     "Profiler overhead": lambda side: times(side.recorded_ratio) if side.recorded_ratio is not None else MISSING,

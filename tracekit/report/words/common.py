@@ -1,27 +1,22 @@
-"""The sentences and terms that all reports share."""
-
-from __future__ import annotations
+"""The sentences and terms that all reports share, and the letters that sides go by."""
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from string import ascii_uppercase
 
-from tracekit.model.analysis import FAMILIES
+from tracekit.model.analysis import FAMILIES, KernelTime
+from tracekit.model.comparison import Comparison, Side, Verdict
+from tracekit.model.estimate import SeparateRunsChange
+from tracekit.model.run import Environment, Settings
+from tracekit.model.timing import StopReason
 from tracekit.names import is_triton
 from tracekit.numbers import count, counted, duration, percent, times, times_within
-from tracekit.report.sides import Sides
 from tracekit.shell import variable_words
 
-if TYPE_CHECKING:
-    from tracekit.model.analysis import FamilyTime, KernelTime
-    from tracekit.model.comparison import Comparison, KernelGroup, Side, Verdict
-    from tracekit.model.estimate import SeparateRunsChange
-    from tracekit.model.run import Environment, Settings
-    from tracekit.model.timing import StopReason
-
+#: Letter and side, in the order of the columns. A side that has none beside it has no letter.
+Sides = tuple[tuple[str, Side], ...]
 #: Rounds that amount to less than this share of independent ones are told beside them.
 ALIKE = 0.5
-
 #: Where the recorded process's call differs by more from that of all processes, in logarithms, its times are told.
 RECORDED_DIFFERS = 0.05
 #: Where the ratio of the medians beside an answer differs by more from it, in logarithms, both are told.
@@ -54,51 +49,21 @@ FAMILY_WORDS = {
     if kind == family or family in TEMPLATED
 }
 
-#: docs/kinds.md has the rules.
-KINDS = {
-    "unchanged": "same kernels, counts, sizes and types",
-    "fused": "fewer kernels, or one by Inductor",
-    "substituted": "another library kernel, template or input",
-    "defused": "unfused or split: more kernels",
-    "eliminated": "not in B",
-    "added": "only in B",
-    "communication": "waiting for other ranks included, so neither slower nor faster kernels",
-    "unmatched": "no counterpart found",
-}
-
-#: Marks a group that was not linked kernel by kernel.
-INEXACT = "\N{ALMOST EQUAL TO}"
-
-
-def became(group: KernelGroup) -> str:
-    """What became of a group's kernels, marked where they were linked by elimination."""
-    return group.kind if group.exact or group.kind == "unmatched" else f"{group.kind} {INEXACT}"
-
-
-#: How a group was told, and how far that goes.
-WAYS = {
-    "provenance": "Inductor provenance",
-    "anchors": "library calls of equal shapes, and operators and order between them",
-    "names": "kernel name or family only",
-    "family": "all kernels of the family, on both sides",
-    "unmatched": "not matched",
-}
-
-
-def kinds_and_ways(groups: Sequence[KernelGroup]) -> tuple[dict[str, str], dict[str, str]]:
-    """What the kinds, and the ways of telling groups, that occur mean."""
-    kinds, ways = {group.kind for group in groups}, {group.how for group in groups}
-    return {each: KINDS[each] for each in KINDS if each in kinds}, {each: WAYS[each] for each in WAYS if each in ways}
-
-
-def extent(side: Side) -> str:
-    """Over what the side was read."""
-    if side.analysis.window.kind == "whole":
-        return f"from the first to the last {'operator' if side.analysis.gpu is None else 'GPU activity'}"
-    return {"steps": "marked steps", "span": "named spans"}[side.analysis.window.kind]
-
-
 RESULTS = {"faster": "Faster", "slower": "Slower", "inconclusive": "Inconclusive", "not_timed": "Not timed"}
+
+
+def with_letters(*sides: Side) -> Sides:
+    """A, B, C, ...; of a single side the empty letter."""
+    return tuple(zip(ascii_uppercase, sides, strict=False)) if len(sides) > 1 else (("", sides[0]),)
+
+
+def both_sides(comparison: Comparison) -> Sides:
+    return with_letters(comparison.a, comparison.b)
+
+
+def side_name(letter: str, side: Side) -> str:
+    """`B: compiled`, as columns and captions name it."""
+    return f"{letter}: {side.label}" if letter else side.label
 
 
 def result_word(comparison: Comparison) -> str:
@@ -132,16 +97,6 @@ def family_kind(family: str, kernel: str) -> str:
 def family_words(each: KernelTime) -> str:
     """`gemm`, `gemm (Triton)`."""
     return FAMILY_WORDS.get(family_kind(each.family, each.name), each.family)
-
-
-def family_parts(each: FamilyTime) -> Iterator[tuple[str, int, float]]:
-    """What reports call the family, how often and how many microseconds it ran: what Inductor wrote from templates
-    apart."""
-    written = each.triton_count if each.family in TEMPLATED else 0
-    if each.count > written:
-        yield each.family, each.count - written, each.total_us - (each.triton_us if written else 0.0)
-    if written:
-        yield FAMILY_WORDS[f"{each.family}_triton"], written, each.triton_us
 
 
 def scope(side: Side) -> str:
@@ -209,26 +164,14 @@ def _answer(comparison: Comparison) -> str:
     return f"{b} ties with {a}: any difference is within {most_apart(verdict.ci95)}{where}."
 
 
-def separate_runs(comparison: Comparison) -> str:
-    """The answer beside both times, where separate runs give no more; empty elsewhere."""
-    verdict = comparison.verdict
-    silent = verdict.basis != "apart" or verdict.apart is not None or bool(comparison.compiled_while_timed)
-    return "" if silent or different_models(comparison) else "no verdict: timed in separate runs"
-
-
 def is_open(verdict: Verdict) -> bool:
     """Whether nobody can tell: the interval holds 1 and is no tie, or too few rounds are independent."""
     if verdict.result != "inconclusive" or verdict.ci95 is None:
         return False
-    return verdict.decided95 is not None or (not is_tie(verdict) and verdict.ci95[0] <= 1 <= verdict.ci95[1])
-
-
-def is_tie(verdict: Verdict) -> bool:
-    """Whether the interval leaves so small a difference only that it hardly matters, and the noise floor no larger
-    one."""
-    if verdict.ci95 is None or (verdict.noise_floor or 0.0) > TIE:
-        return False
-    return 1 / (1 + TIE) <= verdict.ci95[0] <= verdict.ci95[1] <= 1 + TIE
+    low, high = verdict.ci95
+    # So small a difference hardly matters, unless the noise floor is larger.
+    is_tie = (verdict.noise_floor or 0.0) <= TIE and 1 / (1 + TIE) <= low <= high <= 1 + TIE
+    return verdict.decided95 is not None or (not is_tie and low <= 1 <= high)
 
 
 def most_apart(ci95: tuple[float, float]) -> str:
@@ -249,7 +192,6 @@ def different_models(comparison: Comparison) -> tuple[str, str] | None:
 
 
 def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
-    """What separate runs say, which is less than a verdict."""
     if not change.beyond:
         return (
             f"Separate runs leave open which is faster: {b} takes {times(change.low)} to {times(change.high)} as long"
@@ -387,11 +329,6 @@ def machine(side: Side) -> str:
         return side.environment.gpu
     names = sorted({device.name for device in side.analysis.devices if device.name})
     return ", ".join(names) if names else "GPU not named in the trace"
-
-
-def interval_words(ci95: tuple[float, float] | None) -> str | None:
-    """`95 % CI 1.136-1.155`; None without one."""
-    return f"95 % CI {ci95[0]:.3f}-{ci95[1]:.3f}" if ci95 else None
 
 
 def subjects(comparison: Comparison) -> str:

@@ -38,25 +38,15 @@ def label_words(label: Label) -> str:
     """`x38: 14 kernels -> 2 Triton (rms_norm, mul, add)`; what is unchanged is called by its kernel's name."""
     if isinstance(label, str):
         return PARTS.get(label, label)
-    repeats = repeats_word(label.repeats)
-    return f"{f'x{repeats}: ' if repeats else ''}{work_words(label)}"
-
-
-def repeats_word(repeats: float) -> str:
-    """`38`; a mean per step is rounded. Empty where it is once."""
-    return "" if repeats < 1.5 else count(repeats)
-
-
-def work_words(label: GroupLabel, arrow: str = " -> ") -> str:
-    """The label without how often it is there."""
+    # A mean per step is rounded; once is not told.
+    repeats = "" if label.repeats < 1.5 else f"x{count(label.repeats)}: "
     if label.family is not None:
-        if label.kind == "communication":
-            return f"{FAMILIES[label.family]}, {WAITING_INCLUDED}"
-        told = "not matched by name" if label.kind == "unmatched" else "matched by family only"
-        return f"{FAMILIES[label.family]} ({told})"
-    sides = arrow.join(_kernels(side) for side in (label.before, label.after) if side is not None)
-    what = f"{sides}{ONLY.get(label.kind, '')}"
-    return f"{what} ({operators_word(label)})" if label.operators else what
+        how = "not matched by name" if label.kind == "unmatched" else "matched by family only"
+        told = f", {WAITING_INCLUDED}" if label.kind == "communication" else f" ({how})"
+        return f"{repeats}{FAMILIES[label.family]}{told}"
+    sides = " -> ".join(_kernels(side) for side in (label.before, label.after) if side is not None)
+    operators = f" ({operators_word(label)})" if label.operators else ""
+    return f"{repeats}{sides}{ONLY.get(label.kind, '')}{operators}"
 
 
 def operators_word(label: GroupLabel) -> str:

@@ -66,10 +66,6 @@ def because(reasons: Sequence[NotCompiled]) -> str:
     return f"{place(first)}: {what(first)}{f' (+{more})' if more else ''}"
 
 
-def torch_words(reason: NotCompiled) -> str:
-    return clipped(reason.reason, MOST)
-
-
 def remedy_words(remedy: Remedy) -> str:
     """`--scope regional: compiles the blocks that the loop calls, one by one`."""
     return f"{remedy.option}: {advice_words(remedy)}" if remedy.option else advice_words(remedy)

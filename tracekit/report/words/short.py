@@ -1,57 +1,27 @@
 """The few words that fit a line of the terminal: causes of idle time, notes below the headline, advice."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from tracekit.model.analysis import OF_LAUNCHING
+from tracekit.model.comparison import Bound, Comparison, Finding, Side
 from tracekit.model.note import Note
 from tracekit.model.option import option_words
+from tracekit.model.waterfall import Basis
 from tracekit.numbers import count, percent
 from tracekit.report.words.common import cause_words
 from tracekit.statements.bounds import IDLE, UNKNOWN_BECAUSE, WORK
 from tracekit.statements.findings.compiling import BrokenGraphs
 from tracekit.statements.findings.times import ColdStart
-from tracekit.statements.notes import recordings
-from tracekit.statements.notes.gpu import ClocksDiffer, Throttled, ThrottledInSamples
-from tracekit.statements.notes.ranks import (
-    CommunicationNotJudged,
-    RankBroke,
-    RankMemory,
-    RankOutputs,
-    RankRanEager,
-    RankRecompiled,
-    RanksDiffer,
-    WaitingUntold,
-)
-from tracekit.statements.notes.speeds import Drifted, SpeedupByThirds, TwoKinds, TwoSpeeds
-from tracekit.statements.notes.timing import (
-    CoarseClock,
-    CompiledWhileTimed,
-    FewStretches,
-    Interrupted,
-    NotAlternated,
-    Outliers,
-    TooFewCalls,
-    Warming,
-)
-from tracekit.statements.notes.work import PartRanEager, RanEager, TrainingMode
-
-if TYPE_CHECKING:
-    from tracekit.model.comparison import Bound, Comparison, Finding, Side
-    from tracekit.model.waterfall import Basis
+from tracekit.statements.notes import gpu, ranks, recordings, speeds, timing, work
 
 #: What a side is where no one thing holds it back, and where only the limit of its kernels is not known.
 MIXED, UNKNOWN = "bound by several things", "bottleneck unknown"
 #: What names in a subject are called where there is no room for all of it.
 SHORTER = {"NVIDIA ": "", "bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-
 #: What there is to try: for faster calls, for whatever there is, and for a shorter start.
 FASTER, TRY, SHORTER_START = "To speed up the call", "Try next", "To shorten compiling"
 NOTHING_FASTER = "nothing known"
-
 #: How a start was, before what it costs.
 STARTS = {"compiled_warm_cache": "with a warm cache "}
 
@@ -62,12 +32,14 @@ OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as 
 #: Notes without which the headline is read wrong, the gravest first. `Note` stands for those of wings that have
 #: `on_first_screen`.
 GRAVEST_FIRST: tuple[type[Note], ...] = (
-    *(recordings.DamagedRecording, recordings.SameRecording, CompiledWhileTimed, RanEager, PartRanEager),
-    *(recordings.NotReadOverSteps, TrainingMode),
-    *(RankOutputs, RankRanEager, RankRecompiled, RankBroke, Note, RanksDiffer, WaitingUntold, CommunicationNotJudged),
-    *(Interrupted, recordings.CpuRun, TooFewCalls, NotAlternated, recordings.WindowsDiffer),
-    *(Throttled, ThrottledInSamples, ClocksDiffer, TwoSpeeds, Drifted, SpeedupByThirds, CoarseClock, Outliers, Warming),
-    *(TwoKinds, FewStretches, recordings.TimedSlowerThanRecorded, recordings.SeveralGpus, RankMemory),
+    *(recordings.DamagedRecording, recordings.SameRecording, timing.CompiledWhileTimed, work.RanEager),
+    *(work.PartRanEager, recordings.NotReadOverSteps, work.TrainingMode),
+    *(ranks.RankOutputs, ranks.RankRanEager, ranks.RankRecompiled, ranks.RankBroke, Note, ranks.RanksDiffer),
+    *(ranks.WaitingUntold, ranks.CommunicationNotJudged, timing.Interrupted, recordings.CpuRun, timing.TooFewCalls),
+    *(timing.NotAlternated, recordings.WindowsDiffer, gpu.Throttled, gpu.ThrottledInSamples, gpu.ClocksDiffer),
+    *(speeds.TwoSpeeds, speeds.Drifted, speeds.SpeedupByThirds, timing.CoarseClock, timing.Outliers, timing.Warming),
+    *(speeds.TwoKinds, timing.FewStretches, recordings.TimedSlowerThanRecorded, recordings.SeveralGpus),
+    ranks.RankMemory,
 )
 
 
@@ -77,22 +49,22 @@ def headline_notes(notes: Iterable[Note], names: tuple[str, str] = ("A", "B")) -
     order = {kind: at for at, kind in enumerate(GRAVEST_FIRST)}
     bearing = [note for note in notes if note.on_first_screen or type(note) in order]
     bearing.sort(key=lambda note: order.get(type(note), order[Note]))
-    throttled = next((note for note in bearing if isinstance(note, Throttled)), None)
+    throttled = next((note for note in bearing if isinstance(note, gpu.Throttled)), None)
     said: dict[type[Note], list[str]] = {}
     for note in bearing:
         words = note.short()
-        if isinstance(note, ClocksDiffer):
+        if isinstance(note, gpu.ClocksDiffer):
             words = note.but(sides=names).short()
             if throttled:
-                said[Throttled] = [f"{throttled.limited()}; {words}"]
+                said[gpu.Throttled] = [f"{throttled.limited()}; {words}"]
                 continue
         said.setdefault(type(note), []).append(words)
-    if drifts := said.get(Drifted):
-        thirds = said.pop(SpeedupByThirds, [])
-        beyond = any(isinstance(note, SpeedupByThirds) and note.beyond_ci for note in bearing)
-        said[Drifted] = thirds if beyond else ["; ".join((*drifts, *thirds))]
-    if speeds := said.get(TwoSpeeds):
-        said[TwoSpeeds] = [f"calls are bimodal: {', '.join(speeds)}"]
+    if drifts := said.get(speeds.Drifted):
+        thirds = said.pop(speeds.SpeedupByThirds, [])
+        beyond = any(isinstance(note, speeds.SpeedupByThirds) and note.beyond_ci for note in bearing)
+        said[speeds.Drifted] = thirds if beyond else ["; ".join((*drifts, *thirds))]
+    if both := said.get(speeds.TwoSpeeds):
+        said[speeds.TwoSpeeds] = [f"calls are bimodal: {', '.join(both)}"]
     return tuple(dict.fromkeys(each for words in said.values() for each in words))
 
 
@@ -144,7 +116,7 @@ def slower_cause(cause: str, comparison: Comparison) -> str:
 
 def slower_kernels(comparison: Comparison) -> str:
     """Why kernels that are the same take longer."""
-    lower = {note.lower for note in comparison.notes if isinstance(note, ClocksDiffer)}
+    lower = {note.lower for note in comparison.notes if isinstance(note, gpu.ClocksDiffer)}
     if comparison.b.analysis.communication and comparison.b.label not in lower:
         return "perhaps for communication beside them"
     return "the lower GPU clock" if comparison.b.label in lower else "cause not known"

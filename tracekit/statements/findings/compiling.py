@@ -150,9 +150,7 @@ class RecompiledDuringTiming(FindingStatement):
     warmed_up_at: Mapping[str, int]  #: Sizes of warm-up calls that had their own.
     any_size: bool  #: Whether compiled code is for any size.
     failed_for_one: bool  #: Whether a check of a size that is or was 0 or 1 failed.
-
-    def title(self) -> str:
-        return f"Recompiles of {self.side} inside timed calls"
+    says_title = "Recompiles of {side} inside timed calls"
 
     def long(self) -> str:
         if not self.calls:
@@ -215,6 +213,7 @@ class LittleCompiled(FindingStatement):
     compiled_share: float  #: Of GPU time.
     busy_us: float | None
     scope: str | None
+    says_why = "compiles more of the model"
 
     def title(self) -> str:
         return f"{percent(self.compiled_share, 0)} of GPU time of {self.side} is compiled code"
@@ -223,9 +222,6 @@ class LittleCompiled(FindingStatement):
         busy = "" if self.busy_us is None else f" of {duration(self.busy_us)} per step"
         scope = "" if self.scope is None else f" Scope: {self.scope}."
         return f"{percent(1 - self.compiled_share, 0)}{busy} is outside of compiled code.{scope}"
-
-    def why(self) -> str:
-        return "compiles more of the model"
 
 
 class UncompiledComponent(FindingStatement):

@@ -65,9 +65,8 @@ class LostAttention(FindingStatement):
     attention_after_us: float
     products_more_us: float
     in_float32: bool  #: The products that took its place.
-
-    def title(self) -> str:
-        return "Fused attention lost"
+    says_title = "Fused attention lost"
+    says_why = "keeps fused attention"
 
     def long(self) -> str:
         products = f", matmuls {duration(self.products_more_us)} more" if self.products_more_us > 0 else ""
@@ -77,24 +76,19 @@ class LostAttention(FindingStatement):
             f" {self.b}{products}: likely unfused into matmuls{types} and a softmax. {MASKS} {PRICE}"
         )
 
-    def why(self) -> str:
-        return "keeps fused attention"
-
 
 class SlowerAttention(FindingStatement):
     code = "slower_attention"
     before_us: float
     after_us: float
     shown_by: Sequence[Evidence]
+    says_why = "keeps eager's attention"
 
     def title(self) -> str:
         return f"Attention takes {self.after_us / self.before_us:.1f}x as long"
 
     def long(self) -> str:
         return " ".join((*took_words(self.before_us, self.after_us, self.shown_by), PRICE))
-
-    def why(self) -> str:
-        return "keeps eager's attention"
 
 
 class SlowerConvolutions(FindingStatement):
@@ -105,6 +99,7 @@ class SlowerConvolutions(FindingStatement):
     shown_by: Sequence[Evidence]
     laid_out_by_inductor: bool
     others_gained_us: float | None  #: Other convolutions by that layout; None where Inductor did not choose it.
+    says_why = "keeps eager's convolution layout"
 
     def title(self) -> str:
         takes = "takes" if self.convolutions == 1 else "take"
@@ -119,9 +114,6 @@ class SlowerConvolutions(FindingStatement):
                 told.append(f"Other convolutions with this layout: {duration_change(-gained_us)}.")
         return " ".join(told)
 
-    def why(self) -> str:
-        return "keeps eager's convolution layout"
-
 
 def took_words(before_us: float, after_us: float, shown_by: Sequence[Evidence]) -> list[str]:
     return [f"{duration(before_us)} -> {duration(after_us)}.", *(each.long() for each in shown_by)]
@@ -133,9 +125,7 @@ class SmallKernels(FindingStatement):
     side: str
     small_us: float
     whole_us: float
-
-    def title(self) -> str:
-        return f"Latency-bound: kernels of {self.side} are too small to fill the GPU"
+    says_title = "Latency-bound: kernels of {side} are too small to fill the GPU"
 
     def long(self) -> str:
         share = percent(self.small_us / self.whole_us, 0)

@@ -12,9 +12,7 @@ class OutputsDiffer(FindingStatement):
     a: str
     b: str
     reason: AccuracyReason
-
-    def title(self) -> str:
-        return f"{self.b} outputs differ from {self.a}'s"
+    says_title = "{b} outputs differ from {a}'s"
 
     def long(self) -> str:
         return self.reason.long()
@@ -31,9 +29,7 @@ class SinglePrecision(FindingStatement):
     read_before: int  #: Those of A.
     before: str | None  #: A; None where a side is looked at alone, or A's matmuls have no types.
     by_compiling: bool = True  #: Whether A is the eager variant of the same run.
-
-    def title(self) -> str:
-        return f"{self.side} has float32 matmuls"
+    says_title = "{side} has float32 matmuls"
 
     def long(self) -> str:
         return (

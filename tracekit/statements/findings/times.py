@@ -16,9 +16,7 @@ class CompileSlower(FindingStatement):
     code = "compile_slower"
     a_wall_us: float
     b_wall_us: float
-
-    def title(self) -> str:
-        return "Compiled is slower"
+    says_title = "Compiled is slower"
 
     def long(self) -> str:
         return (
@@ -49,6 +47,7 @@ class ColdStart(FindingStatement):
     warm_was_measured: bool  #: In a fresh process, with what it saved.
     of_ranks: bool
     can_be_regional: bool
+    says_why = "compiles one block, reuses it; adds guards"
 
     def title(self) -> str:
         return f"Break-even: {pays_after(self.calls, self.calls_at_most, self.calls_ci95)} calls"
@@ -68,9 +67,6 @@ class ColdStart(FindingStatement):
             f"{'' if self.warm_was_measured or self.of_ranks else ' --startup measures a warm cache.'}"
         )
 
-    def why(self) -> str:
-        return "compiles one block, reuses it; adds guards"
-
 
 def pays_after(calls: float, calls_at_most: float | None, calls_ci95: Sequence[float] | None) -> str:
     return calls_span(*(span_of_calls(calls, calls_at_most, calls_ci95) or ()))
@@ -88,9 +84,7 @@ class ProfilerDistortion(FindingStatement):
     usual_severity = "info"
     slowed: Sequence[Slowdown]
     on_gpu: bool
-
-    def title(self) -> str:
-        return "Profiler overhead"
+    says_title = "Profiler overhead"
 
     def long(self) -> str:
         told = "; ".join(f"{each.side} {times(each.slowdown)}" for each in self.slowed)

@@ -15,9 +15,8 @@ class LaunchBound(FindingStatement):
     idle_us: float
     host_share: float  #: Of idle time.
     launching_share: float  #: Of idle time.
-
-    def title(self) -> str:
-        return "Launch-bound: the GPU waits for the host"
+    says_title = "Launch-bound: the GPU waits for the host"
+    says_why = "CUDA graphs"
 
     def long(self) -> str:
         return (
@@ -25,9 +24,6 @@ class LaunchBound(FindingStatement):
             f" {duration(self.wall_us)}), {percent(self.launching_share, 0)} of it behind operator dispatch, launch"
             " calls, the compiled wrapper and launch latency. No CUDA graph."
         )
-
-    def why(self) -> str:
-        return "CUDA graphs"
 
 
 class GraphedLaunches(FindingStatement):
@@ -105,9 +101,7 @@ class SynchronisingCalls(FindingStatement):
     idle_us: float
     call_us: float
     made_by: Sequence[OperatorCall | MadeAt]
-
-    def title(self) -> str:
-        return f"{self.side} synchronises inside a call"
+    says_title = "{side} synchronises inside a call"
 
     def long(self) -> str:
         return (
@@ -125,9 +119,7 @@ class PageableCopies(FindingStatement):
     idle_us: float
     call_us: float
     made_by: Sequence[MadeAt]
-
-    def title(self) -> str:
-        return f"Pageable copies block the host of {self.side}"
+    says_title = "Pageable copies block the host of {side}"
 
     def long(self) -> str:
         return (

@@ -32,14 +32,12 @@ class ThrottledInSamples(Note):
     samples: int
     of_samples: int
     sides: Sequence[str] | None = None
+    says_short = "throttled in {samples} of {of_samples} samples: {reason}"
 
     def long(self) -> str:
         return throttled_words(
             f"{self.reason} in {self.samples} of {self.of_samples} samples between calls", self.sides
         )
-
-    def short(self) -> str:
-        return f"throttled in {self.samples} of {self.of_samples} samples: {self.reason}"
 
 
 def throttled_words(how: str, sides: Sequence[str] | None) -> str:

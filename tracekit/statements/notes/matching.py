@@ -19,23 +19,16 @@ NO_PROVENANCE: dict[NoProvenance, str] = {
 class NoOperators(Note):
     code = "no_operators"
     subject: str
-
-    def long(self) -> str:
-        return (
-            f"{self.subject} has no operators for most kernels (CUDA graphs, or only CUDA activity recorded): they are"
-            " matched by name, which can mix up sizes. --ops TRACE takes operators from a trace without CUDA graphs."
-        )
+    says = (
+        "{subject} has no operators for most kernels (CUDA graphs, or only CUDA activity recorded): they are"
+        " matched by name, which can mix up sizes. --ops TRACE takes operators from a trace without CUDA graphs."
+    )
 
 
 class NoShapes(Note):
     code = "no_shapes"
     subject: str
-
-    def long(self) -> str:
-        return (
-            f"{self.subject} has no shapes (record_shapes): kernels are matched by name and order, which can mix up"
-            " sizes."
-        )
+    says = "{subject} has no shapes (record_shapes): kernels are matched by name and order, which can mix up sizes."
 
 
 class LittleMatched(Note):
@@ -88,9 +81,7 @@ class ProvenanceNoted(Note):
 
 class ProvenanceWithoutWork(Note):
     code = "provenance_without_work"
-
-    def long(self) -> str:
-        return "the provenance runs hold no GPU work"
+    says = "the provenance runs hold no GPU work"
 
 
 class NotInProvenance(Note):
@@ -98,18 +89,14 @@ class NotInProvenance(Note):
     subject: str
     activities: int
     of_activities: int
-
-    def long(self) -> str:
-        return f"{self.activities} of {self.of_activities} {self.subject} activities are not in the provenance run"
+    says = "{activities} of {of_activities} {subject} activities are not in the provenance run"
 
 
 class OnlyInProvenance(Note):
     code = "only_in_provenance"
     subject: str
     activities: int
-
-    def long(self) -> str:
-        return f"{self.activities} {self.subject} activities of the provenance run are not in the trace"
+    says = "{activities} {subject} activities of the provenance run are not in the trace"
 
 
 class AmbiguousLaunchSites(Note):
@@ -128,9 +115,7 @@ class OperatorsLinkedByElimination(Note):
     code = "operators_linked_by_elimination"
     operators: int
     of_operators: int
-
-    def long(self) -> str:
-        return f"{self.operators}/{self.of_operators} eager operators matched approximately"
+    says = "{operators}/{of_operators} eager operators matched approximately"
 
 
 class OperatorsOfOtherSizes(Note):

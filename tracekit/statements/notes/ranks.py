@@ -21,20 +21,16 @@ class OfRanks(Note):
     times: int
     calls: int
     shown: int | None
-
-    def long(self) -> str:
-        return (
-            f"A call of {self.subject} ends with the slowest of {self.ranks} ranks: rank {self.rank} in"
-            f" {self.times:,} of {self.calls:,} calls. The recordings shown are rank {self.shown}'s."
-        )
+    says = (
+        "A call of {subject} ends with the slowest of {ranks} ranks: rank {rank} in"
+        " {times:,} of {calls:,} calls. The recordings shown are rank {shown}'s."
+    )
 
 
 class FirstRankAlone(Note):
     code = "first_rank_alone"
     usual_severity = "info"
-
-    def long(self) -> str:
-        return "Of runs over several ranks rank 0 alone is shown: `tracekit compare RUN` tells of all."
+    says = "Of runs over several ranks rank 0 alone is shown: `tracekit compare RUN` tells of all."
 
 
 class RanksDiffer(Note):
@@ -83,6 +79,7 @@ class CommunicationNotJudged(Note):
     grave = True
     a_exposed_us: float
     b_exposed_us: float
+    says_short = "communication includes waiting: its change is neither gain nor loss (tracekit ranks FOLDER)"
 
     def long(self) -> str:
         return (
@@ -91,9 +88,6 @@ class CommunicationNotJudged(Note):
             " Kernels that run beside it take longer. `tracekit ranks FOLDER` reads all ranks of a job and tells"
             " waiting from transfer."
         )
-
-    def short(self) -> str:
-        return "communication includes waiting: its change is neither gain nor loss (tracekit ranks FOLDER)"
 
 
 def alone(ranks: Sequence[int], of_ranks: int) -> str:

@@ -16,12 +16,8 @@ LOOKED_AT: dict[Extent, str] = {"span": "the named window", "whole": "the whole 
 class SameRecording(Note):
     code = "same_recording"
     path: str
-
-    def long(self) -> str:
-        return f"Both sides are the same trace ({self.path}): every change is 0."
-
-    def short(self) -> str:
-        return "both sides are the same trace"
+    says = "Both sides are the same trace ({path}): every change is 0."
+    says_short = "both sides are the same trace"
 
 
 class DamagedRecording(Note):
@@ -31,6 +27,7 @@ class DamagedRecording(Note):
     usual_severity = "error"
     subject: str
     health: Health
+    says_short = "trace of {subject} is damaged"
 
     @property
     def facts(self) -> dict[str, object]:
@@ -39,50 +36,37 @@ class DamagedRecording(Note):
     def long(self) -> str:
         return f"{self.subject}: {self.health.long()}"
 
-    def short(self) -> str:
-        return f"trace of {self.subject} is damaged"
-
 
 class NoRichRecording(Note):
     code = "no_rich_recording"
     subject: str
-
-    def long(self) -> str:
-        return f"{self.subject} has no full trace: idle time has no host causes on either side."
+    says = "{subject} has no full trace: idle time has no host causes on either side."
 
 
 class CpuRun(Note):
     code = "cpu_run"
     usual_severity = "info"
-
-    def long(self) -> str:
-        return (
-            "This is a CPU run: operators, Inductor's C++ kernels and wall times. It has no GPU kernels, launches or"
-            " idle time, and says nothing about a GPU."
-        )
-
-    def short(self) -> str:
-        return "CPU run: it says nothing about a GPU"
+    says = (
+        "This is a CPU run: operators, Inductor's C++ kernels and wall times. It has no GPU kernels, launches or"
+        " idle time, and says nothing about a GPU."
+    )
+    says_short = "CPU run: it says nothing about a GPU"
 
 
 class NoGpuActivity(Note):
     code = "no_gpu_activity"
     subject: str
-
-    def long(self) -> str:
-        return f"{self.subject} has no GPU activity: kernels, idle time and waterfall cannot be compared."
+    says = "{subject} has no GPU activity: kernels, idle time and waterfall cannot be compared."
 
 
 class SeveralGpus(Note):
     code = "several_gpus"
     subject: str
     gpus: int
+    says_short = "{subject} ran on {gpus} GPUs: figures are sums"
 
     def long(self) -> str:
         return f"{self.short()}, without a waterfall."
-
-    def short(self) -> str:
-        return f"{self.subject} ran on {self.gpus} GPUs: figures are sums"
 
 
 class NotReadOverSteps(Note):
@@ -103,26 +87,20 @@ class WindowsDiffer(Note):
     code = "windows_differ"
     a: Extent
     b: Extent
+    says_short = "A and B cover different windows (--window)"
 
     def long(self) -> str:
         return f"A covers {WINDOWS[self.a]}, B {WINDOWS[self.b]}: their figures cannot be compared. --window sets both."
 
-    def short(self) -> str:
-        return "A and B cover different windows (--window)"
-
 
 class WholeRecordings(Note):
     code = "whole_recordings"
-
-    def long(self) -> str:
-        return "Figures are of whole traces, not per step: both must hold the same work."
+    says = "Figures are of whole traces, not per step: both must hold the same work."
 
 
 class NamedSpans(Note):
     code = "named_spans"
-
-    def long(self) -> str:
-        return "Figures are per span: both spans must hold the same work."
+    says = "Figures are per span: both spans must hold the same work."
 
 
 class StepsDiffer(Note):
@@ -130,9 +108,7 @@ class StepsDiffer(Note):
     usual_severity = "info"
     a: int
     b: int
-
-    def long(self) -> str:
-        return f"A has {self.a} steps, B {self.b}; figures are per step."
+    says = "A has {a} steps, B {b}; figures are per step."
 
 
 class BusierThanTheCall(Note):
@@ -157,6 +133,7 @@ class TimedSlowerThanRecorded(Note):
     recorded_us: float
     timed_calls: int
     first_calls: bool
+    says_short = "calls of {subject} took longer timed than recorded (other load or clock): measure again"
 
     def long(self) -> str:
         why = "other load or another clock. Measure again."
@@ -164,6 +141,3 @@ class TimedSlowerThanRecorded(Note):
             why = f"only {counted(self.timed_calls, 'timed call')}, and first calls are slow (--iterations)."
         factor = self.wall_us / self.recorded_us
         return f"{self.subject}: unprofiled calls took {factor:.1f}x as long as profiled calls: {why}"
-
-    def short(self) -> str:
-        return f"calls of {self.subject} took longer timed than recorded (other load or clock): measure again"

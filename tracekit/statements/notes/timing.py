@@ -8,19 +8,13 @@ from tracekit.numbers import counted, percent, times
 
 class NotTimed(Note):
     code = "not_timed"
-
-    def long(self) -> str:
-        return "Not both sides have unprofiled times: traces cannot show which is faster."
+    says = "Not both sides have unprofiled times: traces cannot show which is faster."
 
 
 class NotAlternated(Note):
     code = "not_alternated"
-
-    def long(self) -> str:
-        return "The sides were not interleaved: drift counts as a difference."
-
-    def short(self) -> str:
-        return "the sides were not interleaved: drift counts as a difference"
+    says = "The sides were not interleaved: drift counts as a difference."
+    says_short = "the sides were not interleaved: drift counts as a difference"
 
 
 class TooFewCalls(Note):
@@ -122,12 +116,7 @@ class Warming(Note):
     subject: str
     calls: int
     of_calls: int
-
-    def long(self) -> str:
-        return (
-            f"{self.subject}: {self.calls:,} of {self.of_calls:,} timed calls, at the beginning, do not count: speeds"
-            " had not settled."
-        )
+    says = "{subject}: {calls:,} of {of_calls:,} timed calls, at the beginning, do not count: speeds had not settled."
 
     def short(self) -> str:
         left_out = f"{self.calls:,} of {self.of_calls:,} calls, at the beginning, left out"
@@ -150,9 +139,4 @@ class EagerDiffersBetweenRuns(Note):
     slowest: str
     fastest: str
     ratio: float
-
-    def long(self) -> str:
-        return (
-            f"Eager took {self.ratio:.2f}x as long in {self.slowest}'s process as in {self.fastest}'s: compare"
-            " speed-ups, not times."
-        )
+    says = "Eager took {ratio:.2f}x as long in {slowest}'s process as in {fastest}'s: compare speed-ups, not times."

@@ -32,8 +32,7 @@ class SettingDiffers(Note):
     b_name: str | None = None
 
     def long(self) -> str:
-        ends = f"A {_shown(self.a)}, B {_shown(self.b)}"
-        return f"{runs_named(self.a_name, self.b_name)}The sides differ in {WORDS[self.setting]}: {ends}."
+        return difference_words(WORDS[self.setting], self)
 
 
 class PackageDiffers(Note):
@@ -45,12 +44,12 @@ class PackageDiffers(Note):
     b_name: str | None = None
 
     def long(self) -> str:
-        ends = f"A {_shown(self.a)}, B {_shown(self.b)}"
-        return f"{runs_named(self.a_name, self.b_name)}The sides differ in {self.package}: {ends}."
+        return difference_words(self.package, self)
 
 
-def runs_named(a_name: str | None, b_name: str | None) -> str:
-    return f"{a_name} (A) and {b_name} (B): " if a_name is not None else ""
+def difference_words(what: str, between: SettingDiffers | PackageDiffers) -> str:
+    runs = f"{between.a_name} (A) and {between.b_name} (B): " if between.a_name is not None else ""
+    return f"{runs}The sides differ in {what}: A {_shown(between.a)}, B {_shown(between.b)}."
 
 
 def _shown(value: Setting) -> str:
@@ -66,17 +65,13 @@ def _shown(value: Setting) -> str:
 class OneSideGenerates(Note):
     code = "one_side_generates"
     side: str
-
-    def long(self) -> str:
-        return f"Only {self.side} generates text."
+    says = "Only {side} generates text."
 
 
 class OneSideIsOwn(Note):
     code = "one_side_is_own"
     side: str
-
-    def long(self) -> str:
-        return f"Only {self.side} is a user-defined model."
+    says = "Only {side} is a user-defined model."
 
 
 class TrainingMode(Note):
@@ -116,9 +111,5 @@ class PartRanEager(Note):
     subject: str
     place: str
     reason: str
-
-    def long(self) -> str:
-        return f"Part of {self.subject} ran eager: {self.place}: {self.reason}."
-
-    def short(self) -> str:
-        return f"part of the model ran eager: {self.place}"
+    says = "Part of {subject} ran eager: {place}: {reason}."
+    says_short = "part of the model ran eager: {place}"

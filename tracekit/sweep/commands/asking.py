@@ -71,7 +71,14 @@ def plan_sweep(ask: Ask) -> Planned:
         axes = {"size": (suite.size,), "batch_size": suite.batch_sizes, "mode": suite.modes}
     given = dict(ask.axes)
     if "scope" in given:
-        given["scope"] = tuple(map(_scope_of_parts, given["scope"]))
+        # Commas are between cells here; in a Request they are between parts.
+        parts = {scope: [name.strip() for name in scope.split("+")] for scope in given["scope"]}
+        if empty := [scope for scope, names in parts.items() if not all(names)]:
+            raise TracekitError(
+                f"--scope {empty[0]!r} has an empty name: separate scopes to try by commas, and parts to compile"
+                " together by +"
+            )
+        given["scope"] = tuple(map(",".join, parts.values()))
     options = parse_options(ask.options)
     fixed = {**ask.fixed, "options": options} if options else ask.fixed
     every, iterations = expand(suite.workloads if suite else ask.workloads, {**axes, **given}, fixed), ask.iterations
@@ -82,16 +89,6 @@ def plan_sweep(ask: Ask) -> Planned:
     if len(name) > LONGEST:
         name = f"{name[:LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:DIGEST]}"
     return Planned(SweepFolder(ask.out or SWEEPS / name), _plan(ask, every, iterations), every, ask.suite)
-
-
-def _scope_of_parts(scope: str) -> str:
-    """`vae+transformer` as a Request has it: commas are between cells here."""
-    names = [name.strip() for name in scope.split("+")]
-    if not all(names):
-        raise TracekitError(
-            f"--scope {scope!r} has an empty name: separate scopes to try by commas, and parts to compile together by +"
-        )
-    return ",".join(names)
 
 
 def _plan(ask: Ask, every: tuple[Cell, ...], iterations: int | None) -> SweepPlan:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from tracekit.cli.output import measuring_command_line, say
 from tracekit.cli.publishing import destination
@@ -33,19 +32,30 @@ from tracekit.sweep.commands.showing import (
 from tracekit.sweep.reading.cell_figures import read_cell
 from tracekit.sweep.report.words import OUTCOMES, milliseconds, seconds, speedup
 from tracekit.sweep.running.cluster import Reserved, reserve_gpus, run_cells_on
-from tracekit.sweep.running.confirming import find_unconfirmed
 from tracekit.sweep.running.folder import cells_of_other_versions, unreadable_cells
 from tracekit.sweep.running.fork_server import ForkServer, shared_modules
-from tracekit.sweep.running.progress_words import cell_words
 from tracekit.sweep.running.requirements import check_first
-from tracekit.sweep.running.sweeping import SweepPlan, ToDo, find_left, processes_of, run_cells, seconds_left
+from tracekit.sweep.running.sweeping import (
+    SweepPlan,
+    ToDo,
+    cell_words,
+    find_left,
+    find_unconfirmed,
+    processes_of,
+    run_cells,
+    seconds_left,
+)
 from tracekit.workloads.registry import find
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracekit.measure.ray_engine import RayExecutor
     from tracekit.report.thirty_lines import Detail
+    from tracekit.sweep.running.folder import SweepFolder
+    from tracekit.sweep.running.sweeping import Shown
+
+    #: Runs cells, each on a GPU.
+    Run = Callable[[SweepPlan, tuple[ToDo, ...], SweepFolder, Shown], Iterator[tuple[ToDo, CellResult | None]]]
 
 
 def sweep_and_show(
@@ -67,13 +77,14 @@ def sweep_and_show(
     wanted = plan.cells if plan.again else tuple(dict.fromkeys(each.cell for each in left))
     with ExitStack() as held:
         cluster = held.enter_context(opened_ray(engine)) if engine != LOCAL and wanted else None
-        runs = Runs(cluster, engine, reserve_gpus(cluster, plan, asked) if cluster else Reserved(1))
+        on = reserve_gpus(cluster, plan, asked) if cluster else Reserved(1)
         modules = () if cluster else shared_modules(find(cell.request.workload) for cell in wanted)
         server = held.enter_context(closing(ForkServer(modules)))
         with shown(console) as progress:
             if doubt := check_first(wanted, progress, server.start, folder.load_all(), cluster):
                 say(console, doubt)
-        _run_and_say(planned, console, server, runs)
+        run = partial(run_cells_on, cluster) if cluster else partial(run_cells, server)
+        _run_and_say(planned, console, engine, on, run)
     show_sweep(folder.path, calls, json_path, detail, force=force)
     found = [list(filter(None, folder.load_processes(cell.key, 1).values())) for cell in plan.cells]
     failed = sum(bool(each) and all(result.outcome != "done" for result in each) for each in found)
@@ -86,15 +97,7 @@ def sweep_and_show(
         say(console, f"{counted(lost, 'process')} without times; retry: {again}")
 
 
-class Runs(Struct, frozen=True):
-    """Who runs the cells, and on what: each cell has a GPU."""
-
-    cluster: RayExecutor | None
-    engine: str
-    on: Reserved
-
-
-def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: Runs) -> None:
+def _run_and_say(planned: Planned, console: Console, engine: str, on: Reserved, run: Run) -> None:
     folder, plan = planned.folder, planned.plan
     folder.check()
     call = AskedCall(
@@ -106,27 +109,22 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: R
         budget_seconds=plan.timing.budget_seconds,
         cell_timeout_seconds=plan.cell_timeout_seconds,
         rank_timeout_seconds=plan.rank_timeout_seconds,
-        engine=runs.engine,
+        engine=engine,
         processes=plan.processes,
     )
     keys = {cell.key for cell in plan.cells}
-    folder.ask(
-        planned.suite,
-        planned.every,
-        call,
-        keys if plan.again else (),
-        dict.fromkeys(keys, plan.processes) if plan.processes else None,
-    )
+    processes = dict.fromkeys(keys, plan.processes) if plan.processes else {}
+    folder.ask(planned.suite, planned.every, call, keys if plan.again else (), processes)
     if why := folder.unlocked():
         say(console, f"{folder.path} does not support file locks ({why}): run one sweep at a time in it")
     left = find_left(plan, folder)
-    for line in _announced(planned, left, runs.on):
+    for line in _announced(planned, left, on):
         say(console, line)
     try:
-        taken = _run_each(planned, left, console, server, runs)
+        taken = _run_each(planned, left, console, run)
         if again := find_unconfirmed(plan, folder):
             say(console, f"{counted(len(again), 'best mode')} to measure again, in a process that did not choose it")
-            taken |= _run_each(planned, again, console, server, runs)
+            taken |= _run_each(planned, again, console, run)
     except KeyboardInterrupt:
         say(console, f"finished cells are kept; to continue: {resume_command(folder)}")
         raise
@@ -137,14 +135,10 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: R
         )
 
 
-def _run_each(planned: Planned, left: tuple[ToDo, ...], console: Console, server: ForkServer, runs: Runs) -> set[str]:
+def _run_each(planned: Planned, left: tuple[ToDo, ...], console: Console, run: Run) -> set[str]:
     """Runs these, saying what came of each; the keys of cells that another process has."""
-    folder, plan, taken = planned.folder, planned.plan, set()
-    if runs.cluster:
-        results = run_cells_on(runs.cluster, plan, left, folder, lambda: shown(console))
-    else:
-        results = run_cells(plan, left, folder, lambda: shown(console), server)
-    for each, result in results:
+    taken = set()
+    for each, result in run(planned.plan, left, planned.folder, lambda: shown(console)):
         if result is None:
             taken.add(each.cell.key)
         else:

@@ -19,10 +19,9 @@ from tracekit.shell import joined, retyped, split, split_variables, with_variabl
 from tracekit.sweep.cells import Asked, CellResult
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.reading.works import read_sweep
-from tracekit.sweep.report.overview import sweep_overview
-from tracekit.sweep.report.sections import sweep_report
+from tracekit.sweep.report.sections import sweep_overview, sweep_report
 from tracekit.sweep.report.words import spread_notes
-from tracekit.sweep.running.folder import SweepFolder, find_doubts, is_due, is_sweep
+from tracekit.sweep.running.folder import SweepFolder, changed_sources, find_doubts, is_outdated, is_sweep
 from tracekit.sweep.suites import find_suite
 
 if TYPE_CHECKING:
@@ -67,9 +66,9 @@ def identity_of_sweep(asked: Asked | None, results: Iterable[CellResult]) -> str
     return identity_of_report("sweep", sorted(digest([each.cell.key, each.started]) for each in results))
 
 
-def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:
-    """What the folder's cells say, and with which doubts; `suite` and errors as of `show_sweep`."""
-    return _figures(*_read(path), calls, suite)
+def load_sweep(path: Path, calls: int) -> Sweep:
+    """What the folder's cells say, and with which doubts; errors as of `show_sweep`."""
+    return _figures(*_read(path), calls, None)
 
 
 def _read(path: Path) -> tuple[SweepFolder, Asked | None, tuple[CellResult, ...]]:
@@ -119,7 +118,9 @@ def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResul
         yield "# measure"
         yield from first
     unconfirmed = any(best.to_confirm and not best.confirmed for work in found.works for best in work.best)
-    if asked and (left or unconfirmed or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)):
+    since = asked.anew_since if asked else {}
+    due = any(is_outdated(each, since.get(each.cell.key)) or changed_sources(each) for each in results)
+    if asked and (left or unconfirmed or due):
         yield "# run missing cells"
         yield resume_command(folder)
     if asked and (any(each.failure for each in results) or any(each and each.failure for each in confirmed)):

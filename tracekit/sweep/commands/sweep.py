@@ -8,30 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracekit.cli.options import (
-    CACHES,
-    DTYPES,
-    MOST_RANKS,
-    ORDERS,
-    PARALLEL,
-    PHASES,
-    SECONDS,
-    WIDE_HELP,
-    Function,
-    with_checkpoint,
-    with_compiled_autograd,
-    with_detail,
-    with_download,
-    with_dynamic,
-    with_fullgraph,
-    with_iterations,
-    with_json,
-    with_pretrained,
-    with_prompt,
-    with_rank_timeout,
-    with_target,
-    with_use_fast,
-)
+from tracekit.cli import options
 from tracekit.cli.output import check_output_path
 from tracekit.errors import TracekitError
 from tracekit.model.option import MODES, MOST_PROCESSES
@@ -58,7 +35,7 @@ SHOWING = ("verbose", "quiet", "show", "suite", "calls", "out", "force", "json_p
 OWN_OPTIONS = "tracekit.own_options"
 
 
-def several(option: str, one: Kind, metavar: str, text: str) -> Callable[[Function], Function]:
+def several(option: str, one: Kind, metavar: str, text: str) -> Callable[[options.Function], options.Function]:
     """An option of values between commas, each as `one` reads it; one that is named twice counts once. None where the
     option is not given."""
 
@@ -86,7 +63,7 @@ class WithOwnOptions(click.Command):
 @click.command(
     cls=WithOwnOptions,
     epilog="Example: tracekit sweep flux --mode eager,default,reduce-overhead --batch-size 1,5",
-    context_settings=WIDE_HELP,
+    context_settings=options.WIDE_HELP,
 )
 @click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
 @click.option("--suite", metavar="NAME", help="Run a predefined sweep: vision or quick.")
@@ -109,33 +86,33 @@ class WithOwnOptions(click.Command):
 @several("--width", WHOLE, "N,...", "Image width in pixels (default: the height).")
 @several("--seq-length", WHOLE, "N,...", "Input sequence length in tokens.")
 @several("--steps", WHOLE, "N,...", "Diffusion models: denoising steps per call.")
-@several("--dtype", click.Choice(DTYPES), "DTYPE,...", f"Data types: {', '.join(DTYPES)}.")
+@several("--dtype", click.Choice(options.DTYPES), "DTYPE,...", f"Data types: {', '.join(options.DTYPES)}.")
 @several("--size", click.STRING, "SIZE,...", "full, small, tiny, or auto (default): the largest that fits.")
-@several("--cache", click.Choice(CACHES), "KIND,...", "Text generation: KV cache, dynamic or static.")
-@several("--phase", click.Choice(PHASES), "PHASE,...", "Text generation: generate, prefill or decode.")
+@several("--cache", click.Choice(options.CACHES), "KIND,...", "Text generation: KV cache, dynamic or static.")
+@several("--phase", click.Choice(options.PHASES), "PHASE,...", "Text generation: generate, prefill or decode.")
 @several("--max-new-tokens", WHOLE, "N,...", "Text generation: new tokens per call.")
-@several("--nproc", click.IntRange(1, MOST_RANKS), "N,...", "Ranks of a cell, a GPU each; gloo on a CPU.")
-@several("--parallel", click.Choice(PARALLEL), "KIND,...", f"With --nproc: {', '.join(PARALLEL)}.")
-@with_fullgraph
-@with_dynamic
-@with_checkpoint
+@several("--nproc", click.IntRange(1, options.MOST_RANKS), "N,...", "Ranks of a cell, a GPU each; gloo on a CPU.")
+@several("--parallel", click.Choice(options.PARALLEL), "KIND,...", f"With --nproc: {', '.join(options.PARALLEL)}.")
+@options.with_fullgraph
+@options.with_dynamic
+@options.with_checkpoint
 @click.option(
     "--compile-order",
-    type=click.Choice(ORDERS),
+    type=click.Choice(options.ORDERS),
     metavar="ORDER",
     help="fsdp2 in regional scope: after-sharding or before-sharding.",
 )
-@with_compiled_autograd
-@with_prompt
-@with_pretrained
-@with_download
-@with_use_fast
+@options.with_compiled_autograd
+@options.with_prompt
+@options.with_pretrained
+@options.with_download
+@options.with_use_fast
 @click.option("--seed", type=int, metavar="N", help="Random seed of weights and run order (default 0).")
-@with_iterations
-@with_target
+@options.with_iterations
+@options.with_target
 @click.option(
     "--time-budget",
-    type=SECONDS,
+    type=options.SECONDS,
     metavar="SECONDS",
     help="Stop timing a cell after SECONDS (default 30; CPU 3).",
 )
@@ -146,8 +123,10 @@ class WithOwnOptions(click.Command):
     metavar="N",
     help="Measure each cell in N processes; ray: on N hosts.",
 )
-@click.option("--cell-timeout", type=SECONDS, metavar="SECONDS", help="Stop a cell that takes longer, go to the next.")
-@with_rank_timeout
+@click.option(
+    "--cell-timeout", type=options.SECONDS, metavar="SECONDS", help="Stop a cell that takes longer, go to the next."
+)
+@options.with_rank_timeout
 @click.option(
     "--engine",
     default="local",
@@ -169,8 +148,8 @@ class WithOwnOptions(click.Command):
     help="Folder (default sweeps/NAME); with --show: of the report.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file that has the report's name.")
-@with_json
-@with_detail
+@options.with_json
+@options.with_detail
 @click.pass_context
 def sweep(
     context: click.Context,
@@ -201,7 +180,7 @@ def sweep(
     from tracekit.sweep.commands.showing import show_sweep
 
     check_output_path("--json", json_path)
-    options: tuple[str, ...] = context.meta[OWN_OPTIONS]
+    own: tuple[str, ...] = context.meta[OWN_OPTIONS]
     if show is not None:
         typed = click.core.ParameterSource.COMMANDLINE
         given = [each for each in context.command.params if context.get_parameter_source(each.name or "") is typed]
@@ -210,8 +189,8 @@ def sweep(
             for each in given
             if each.name not in SHOWING
         ]
-        if idle or options:
-            words = ", ".join([*idle, *(["-- " + " ".join(options)] if options else [])])
+        if idle or own:
+            words = ", ".join([*idle, *(["-- " + " ".join(own)] if own else [])])
             raise TracekitError(f"--show runs nothing: leave {words} out, or pass --resume FOLDER in its place")
         show_sweep(show, calls, json_path, detail, out, suite, force=force)
         return
@@ -221,5 +200,5 @@ def sweep(
         raise TracekitError(f"--engine {engine}: pass {LOCAL}, {RAY} or {RAY_CLIENT}HOST:PORT")
     axes = {name: value for name in AXES if (value := asked.pop(name)) is not None}
     fixed = {name: value for name in FIXED if (value := asked.pop(name)) is not None}
-    ask = Ask(workloads, suite, only or (), resume, out, axes, fixed, options, **asked)
+    ask = Ask(workloads, suite, only or (), resume, out, axes, fixed, own, **asked)
     sweep_and_show(plan_sweep(ask), calls, json_path, detail, engine, force=force)

@@ -1,18 +1,19 @@
-"""Which way to run a work is best for what, and which ways nothing tells apart?"""
+"""Which way to run a work is best for what, and which ways nothing tells apart?
 
-from collections.abc import Iterator, Sequence
+The largest of many figures is largest by chance too: of eight modes that are equally fast the one that reads best reads
+too high. One more process does not know which was chosen, so that what it says is not too high on average (`confirm`).
+"""
 
-from msgspec import Struct
+from collections.abc import Iterator, Mapping, Sequence
+
 from msgspec.structs import replace
 
-from tracekit.comparison.judging.thresholds import (
-    ENOUGH_PROCESSES,
-    LEAST_IN_ONE_PROCESS,
-    LEAST_IN_SEVERAL,
-)
+from tracekit.comparison.judging.thresholds import ENOUGH_PROCESSES, LEAST_IN_ONE_PROCESS, LEAST_IN_SEVERAL
 from tracekit.comparison.judging.verdict import speedup_of
 from tracekit.model.estimate import Estimate, Order, compare_estimates, exactly
-from tracekit.sweep.figures import Best, Candidate, CellFigures, EagerPool, Goal, Standing
+from tracekit.sweep.cells import CellResult
+from tracekit.sweep.figures import Best, Candidate, CellFigures, Confirmed, EagerPool, Goal, Standing
+from tracekit.sweep.reading.cell_figures import read_cell
 
 #: Between starts, of which each is measured once: another one differs by so much.
 LEAST_OF_STARTS = 0.1
@@ -26,13 +27,6 @@ BY_ORDER: dict[Order | None, Standing] = {"smaller": "better", "larger": "worse"
 RANKS: dict[Standing | None, int] = {"better": 0, None: 1, "undecided": 2, "worse": 3}
 
 
-class Contender(Struct, frozen=True):
-    """A candidate, and how far it must be from another at least besides what all must."""
-
-    candidate: Candidate
-    noise: float = 0.0
-
-
 def find_best(eager: EagerPool | None, cells: Sequence[CellFigures], calls: int, command: str) -> tuple[Best, ...]:
     """The best for each goal that two ways at least were measured for; `command` runs the eager one."""
     timed = [cell for cell in cells if cell.compiled is not None and cell.outcome == "done"]
@@ -41,39 +35,39 @@ def find_best(eager: EagerPool | None, cells: Sequence[CellFigures], calls: int,
     spread = eager.spread if eager else 0.0
     known = all(cell.verdict and (cell.verdict.processes or 1) >= ENOUGH_PROCESSES for cell in timed)
     least_latency = LEAST_IN_SEVERAL if timed and known else max(LEAST_IN_ONE_PROCESS, spread)
-    found = [_rank("latency", None, _latencies(eager, timed, command), least_latency)]
+    verdicts = {cell.cell.key: cell.verdict for cell in timed if cell.verdict}
+    noise = {key: max(each.noise_floor or 0.0, each.least_change or 0.0) for key, each in verdicts.items()}
+    found = [_rank("latency", None, _latencies(eager, timed, command), least_latency, noise)]
     for number in dict.fromkeys((1, calls)):
         least = max(LEAST_OF_STARTS, spread)
-        found.append(_rank("cold_start", number, _starts(eager, timed, number, command, least), least))
-    found.append(_rank("memory", None, _memories(eager, timed, command), LEAST_OF_MEMORY))
+        found.append(_rank("cold_start", number, _starts(eager, timed, number, command, least), least, {}))
+    found.append(_rank("memory", None, _memories(eager, timed, command), LEAST_OF_MEMORY, {}))
     return tuple(best for best in found if len(best.candidates) > 1)
 
 
-def _latencies(eager: EagerPool | None, timed: Sequence[CellFigures], command: str) -> Iterator[Contender]:
+def _latencies(eager: EagerPool | None, timed: Sequence[CellFigures], command: str) -> Iterator[Candidate]:
     """Time relative to eager calls of the same process, which meets what differs between processes in part. What beats
     eager, and what eager beats, is what the cell's result says."""
     if eager is not None:
-        yield Contender(Candidate(None, "eager", None, 1.0, (1.0, 1.0), command, None, None))
+        yield Candidate(None, "eager", None, 1.0, (1.0, 1.0), command, None, None)
     for cell in timed:
         verdict = cell.verdict
         # Calls that compiled say nothing of calls that do not.
         if verdict and (speedup := speedup_of(verdict)) and not cell.during_timing:
             standing = BY_RESULT.get(cell.result, "undecided")
-            candidate = _candidate(cell, 1 / speedup.value, standing)
-            candidate = replace(candidate, ci95=(1 / speedup.high, 1 / speedup.low))
-            yield Contender(candidate, max(verdict.noise_floor or 0.0, verdict.least_change or 0.0))
+            yield replace(_candidate(cell, 1 / speedup.value, standing), ci95=(1 / speedup.high, 1 / speedup.low))
 
 
 def _starts(
     eager: EagerPool | None, timed: Sequence[CellFigures], calls: int, command: str, least: float
-) -> Iterator[Contender]:
+) -> Iterator[Candidate]:
     """From a process that has the model to so many calls. A compiled form's was measured after the eager one's, and was
     spared what that did for both: what it would take first is between two numbers, of which the larger is its figure.
     """
     eager_us = None
     if eager is not None:
         eager_us = eager.first_call_us if calls == 1 else eager.soon_us
-        yield Contender(Candidate(None, "eager", None, eager_us, None, command, None, None))
+        yield Candidate(None, "eager", None, eager_us, None, command, None, None)
     for cell in timed:
         us, found = cell.first_call_us if calls == 1 else cell.soon_us, cell.break_even
         if us is None:
@@ -85,20 +79,20 @@ def _starts(
             order = compare_estimates(exactly(most_us if pays else us), exactly(eager_us), least)
             decided = order == ("smaller" if pays else "larger")
             standing = "worse" if found and found.never else BY_ORDER[order] if decided else "undecided"
-        yield Contender(replace(_candidate(cell, most_us, standing), lowest=us))
+        yield replace(_candidate(cell, most_us, standing), lowest=us)
 
 
-def _memories(eager: EagerPool | None, timed: Sequence[CellFigures], command: str) -> Iterator[Contender]:
+def _memories(eager: EagerPool | None, timed: Sequence[CellFigures], command: str) -> Iterator[Candidate]:
     """What steady calls hold; of eager ones where a process had no other form."""
     eager_bytes = eager.memory_bytes if eager else None
     if eager_bytes is not None:
-        yield Contender(Candidate(None, "eager", None, float(eager_bytes), None, command, None, None))
+        yield Candidate(None, "eager", None, float(eager_bytes), None, command, None, None)
     for cell in timed:
         held = cell.compiled.memory_bytes if cell.compiled else None
         if held is not None:
             against = None if eager_bytes is None else exactly(eager_bytes)
             standing = BY_ORDER[compare_estimates(exactly(held), against, LEAST_OF_MEMORY)] if against else None
-            yield Contender(_candidate(cell, float(held), standing))
+            yield _candidate(cell, float(held), standing)
 
 
 def _candidate(cell: CellFigures, value: float, against_eager: Standing | None) -> Candidate:
@@ -106,36 +100,58 @@ def _candidate(cell: CellFigures, value: float, against_eager: Standing | None) 
     return Candidate(cell.cell.key, asked.mode, asked.scope, value, None, cell.command, None, against_eager)
 
 
-def _rank(goal: Goal, calls: int | None, contenders: Iterator[Contender], least: float) -> Best:
+def _rank(
+    goal: Goal, calls: int | None, candidates: Iterator[Candidate], least: float, noise: Mapping[str, float]
+) -> Best:
+    """`noise` is how far a cell must be from another at least, besides what all must."""
     # Where two are alike the first stays first.
-    ordered = sorted(contenders, key=lambda each: (RANKS[each.candidate.against_eager], each.candidate.value))
-    tied = tuple(number for number, each in enumerate(ordered) if _ties(ordered[0], each, least))
-    candidates = tuple(replace(each.candidate, needed=_needed(ordered[0], each, least)) for each in ordered)
-    return Best(goal, calls, candidates, tied, least)
+    ordered = sorted(candidates, key=lambda each: (RANKS[each.against_eager], each.value))
+    ranked = ordered[:1]
+    for each in ordered[1:]:
+        first, needed = ordered[0], None
+        # Beside eager, and of what stands otherwise beside it, no distance decides.
+        if first.key is not None and each.key is not None and first.against_eager == each.against_eager:
+            needed = max(least, noise.get(first.key, 0.0), noise.get(each.key, 0.0))
+        ranked.append(replace(each, needed=needed))
+    tied = tuple(number for number, each in enumerate(ranked) if number == 0 or _ties(ranked[0], each))
+    return Best(goal, calls, tuple(ranked), tied, least)
 
 
-def _needed(best: Contender, other: Contender, least: float) -> float | None:
-    """How far the other must be behind to count as behind; None where that is not what decides."""
-    one, two = best.candidate, other.candidate
-    if one.key is None or two.key is None or best is other or one.against_eager != two.against_eager:
-        return None
-    return max(least, best.noise, other.noise)
-
-
-def _ties(best: Contender, other: Contender, least: float) -> bool:
+def _ties(best: Candidate, other: Candidate) -> bool:
     """Whether nothing separates the two. Beside eager it is what was established of the other that decides; two that
     were measured alike are compared with each other."""
-    one, two = best.candidate, other.candidate
-    if best is other:
-        return True
-    if one.key is None or two.key is None:
-        return two.against_eager == "undecided"
-    needed = _needed(best, other, least)
-    if needed is None:
+    if best.key is None or other.key is None:
+        return other.against_eager == "undecided"
+    if other.needed is None:
         return False
-    ours, theirs = (Estimate(each.value, *(each.ci95 or (each.value, each.value))) for each in (one, two))
+    ours, theirs = (Estimate(each.value, *(each.ci95 or (each.value, each.value))) for each in (best, other))
     pairs = [(ours, theirs)]
     # What both were spared is alike, so that both ends are compared, each with its own.
-    if one.lowest is not None and two.lowest is not None:
-        pairs.append((exactly(one.lowest), exactly(two.lowest)))
-    return any(compare_estimates(theirs, ours, needed) != "larger" for ours, theirs in pairs)
+    if best.lowest is not None and other.lowest is not None:
+        pairs.append((exactly(best.lowest), exactly(other.lowest)))
+    return any(compare_estimates(theirs, ours, other.needed) != "larger" for ours, theirs in pairs)
+
+
+def confirm(best: Best, again: Sequence[CellResult]) -> Best:
+    """With what the last such process of the first says, where there is one."""
+    key = best.to_confirm
+    last = max((each for each in again if each.cell.key == key), key=lambda each: each.started, default=None)
+    if key is None or last is None:
+        return best
+    cell = read_cell((last,), 1)
+    verdict, second = cell.verdict, best.candidates[1]
+    speedup = verdict.speedup if verdict else None
+    compared = speedup is not None and best.clear and second.key is not None and second.against_eager == "better"
+    confirmed = Confirmed(
+        outcome=last.outcome,
+        failure=last.failure,
+        started=last.started,
+        speedup=speedup,
+        ci95=verdict.ci95 if verdict else None,
+        next_process95=verdict.next_process95 if verdict else None,
+        eager_us=cell.eager.median_us if cell.eager else None,
+        compiled_us=cell.compiled.median_us if cell.compiled else None,
+        beats_eager=verdict.result == "faster" if verdict else None,
+        beats_next=1 / speedup < second.value if compared and speedup else None,
+    )
+    return replace(best, confirmed=confirmed)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from statistics import geometric_mean, median
 
 import numpy as np
+from msgspec.structs import asdict
 
 from tracekit.comparison.judging.thresholds import ENOUGH_PROCESSES, FEWEST_CALLS
 from tracekit.model.child import ChildForm
@@ -18,7 +19,8 @@ from tracekit.statistics.interval import (
     resampled_medians,
     resampled_series,
 )
-from tracekit.sweep.figures import CallFigures
+from tracekit.sweep.cells import CellResult
+from tracekit.sweep.figures import CallFigures, EagerPool
 
 
 def read_calls(form: ChildForm | None, *, single_form: bool) -> CallFigures | None:
@@ -46,6 +48,8 @@ def pool_calls(forms: Sequence[ChildForm], figures: Sequence[CallFigures]) -> Ca
     if len(figures) == 1:
         return figures[0]
     on_device = [each.device_median_us for each in figures if each.device_median_us is not None]
+    steady_bytes = [each.memory_bytes for each in figures if each.memory_bytes is not None]
+    warmup_bytes = [each.warmup_memory_bytes for each in figures if each.warmup_memory_bytes is not None]
     return CallFigures(
         calls=sum(each.calls for each in figures),
         mean_us=geometric_mean(each.mean_us for each in figures),
@@ -53,8 +57,8 @@ def pool_calls(forms: Sequence[ChildForm], figures: Sequence[CallFigures]) -> Ca
         median_us=geometric_mean(each.median_us for each in figures),
         median_ci95=_interval_of_all(forms, median_time),
         device_median_us=math.fsum(on_device) / len(on_device) if on_device else None,
-        memory_bytes=_middle([each.memory_bytes for each in figures]),
-        warmup_memory_bytes=_middle([each.warmup_memory_bytes for each in figures]),
+        memory_bytes=round(median(steady_bytes)) if steady_bytes else None,
+        warmup_memory_bytes=round(median(warmup_bytes)) if warmup_bytes else None,
     )
 
 
@@ -70,17 +74,42 @@ def _interval_of_all(forms: Sequence[ChildForm], interval: Callable[[Values], In
     return (math.exp(pooled.low), math.exp(pooled.high)) if math.isfinite(pooled.high) else None
 
 
-def median_time(times_us: Values, resamples: int = RESAMPLES) -> Interval:
+def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
+    """The eager form of cells that do the same work; None where none was timed.
+
+    Memory in steady calls is that of processes that had the eager form alone, or nobody's. That of the warm-up and the
+    start are the middle ones of all processes, for the eager form comes first in each.
+    """
+    forms, figures = [], []
+    for result in results:
+        form = result.run.form("eager") if result.run and result.outcome == "done" else None
+        found = read_calls(form, single_form=result.cell.form == "eager")
+        if form and found:
+            forms.append(form)
+            figures.append(found)
+    if not forms:
+        return None
+    return EagerPool(
+        **asdict(pool_calls(forms, figures)),
+        processes=len(forms),
+        lowest_us=min(each.median_us for each in figures),
+        highest_us=max(each.median_us for each in figures),
+        first_call_us=median(form.warmup_us[0] for form in forms),
+        soon_us=median(until_done_us(form, calls) for form in forms),
+    )
+
+
+def median_time(times_us: Values) -> Interval:
     """The 95 % interval of the times' median, with ends above 0: the stretching is on logarithms. Percentiles may be
     taken on any scale that keeps the order (Efron and Tibshirani, 1993, chapter 13)."""
     block = block_length(times_us)
-    return _above_zero(float(np.median(times_us)), resampled_medians(times_us, block, resamples), len(times_us), block)
+    return _above_zero(float(np.median(times_us)), resampled_medians(times_us, block), len(times_us), block)
 
 
-def mean_time(times_us: Values, resamples: int = RESAMPLES) -> Interval:
+def mean_time(times_us: Values) -> Interval:
     """The same of the times' mean, which outliers move."""
     block = block_length(times_us)
-    means = np.concatenate([picked.mean(axis=1) for picked in resampled_series(times_us, block, resamples)])
+    means = np.concatenate([picked.mean(axis=1) for picked in resampled_series(times_us, block, RESAMPLES)])
     return _above_zero(float(times_us.mean()), means, len(times_us), block)
 
 
@@ -103,8 +132,3 @@ def until_done_us(form: ChildForm, calls: int) -> float:
     assert form.times is not None
     more = max(0, calls - len(form.warmup_us))
     return math.fsum(form.warmup_us[:calls]) + more * float(np.median(form.times.steady_us))
-
-
-def _middle(figures: Sequence[int | None]) -> int | None:
-    known = [each for each in figures if each is not None]
-    return round(median(known)) if known else None

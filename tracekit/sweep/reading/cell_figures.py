@@ -38,14 +38,11 @@ ORDER: tuple[FormName, FormName] = ("eager", "compiled")
 def read_cell(processes: Sequence[CellResult], calls: int, concurrent: Sequence[int | None] = ()) -> CellFigures:
     """The cell's figures, of all its processes on machines that are alike; `calls` is the number of calls that a cold
     start is judged by, `concurrent` how many other cells ran beside each."""
-    conditions = [
-        replace(_conditions(each), concurrent=beside)
-        for each, beside in zip_longest(processes, concurrent[: len(processes)])
-    ]
+    conditions = [_conditions(each, beside) for each, beside in zip_longest(processes, concurrent)]
     first = next((at for at, each in enumerate(processes) if each.outcome == "done"), 0)
     result, run = processes[first], processes[first].run
     done = [each for each in processes if each.outcome == "done"] or [result]
-    eager, compiled = (_forms(done, name) for name in ORDER)
+    eager, compiled = ([form for each in done if each.run and (form := each.run.form(name))] for name in ORDER)
     verdict, break_even, notes = _judged(eager, compiled)
     # Nobody measured how far processes on a CPU differ, nor jobs of several ranks.
     if verdict and run and (run.settings.device == "cpu" or result.cell.request.nproc):
@@ -55,8 +52,8 @@ def read_cell(processes: Sequence[CellResult], calls: int, concurrent: Sequence[
     compilations = [form.compilation for form in compiled if form.compilation]
     facts = compilations[0] if compilations else None
     during_timing = [form.times.during_timing for form in (*eager, *compiled) if form.times]
-    lost = (each for each in processes if each.failure and each is not result)
-    notes = (*notes, *_find_cached(facts), *(_describe_lost(each) for each in lost))
+    spared_us = [extra_us(form.warmup_us, float(np.median(form.times.steady_us))) for form in eager if form.times]
+    lost = [each for each in processes if each is not result]
     return CellFigures(
         cell=result.cell,
         outcome=result.outcome,
@@ -75,20 +72,16 @@ def read_cell(processes: Sequence[CellResult], calls: int, concurrent: Sequence[
         cache_was_empty=facts.cache_was_empty if facts else None,
         first_call_us=_middle(form.warmup_us[0] for form in last),
         soon_us=_middle(until_done_us(form, calls) for form in last if form.times),
-        spared_us=_middle(_spared_us(form) for form in eager if form.times) if compiled else None,
+        # A part of it, nobody knows how much, whatever comes first in a process pays.
+        spared_us=_middle(max(0.0, us) for us in spared_us) if compiled else None,
         load_seconds=_middle(each.run.load_seconds for each in done if each.run),
         size_reason=run.size_reason if run else None,
         break_even=break_even,
         conditions=conditions[first],
-        notes=notes,
+        notes=(*notes, *_find_notes(facts, lost)),
         command=command_of(result, result.cell.form),
         processes=tuple(map(_read_process, processes, conditions)),
     )
-
-
-def _forms(processes: Sequence[CellResult], name: FormName) -> list[ChildForm]:
-    """This form in each process that has it."""
-    return [form for each in processes if each.run and (form := each.run.form(name))]
 
 
 def _calls(forms: Sequence[ChildForm], *, single_form: bool) -> CallFigures | None:
@@ -96,42 +89,31 @@ def _calls(forms: Sequence[ChildForm], *, single_form: bool) -> CallFigures | No
     return pool_calls(*zip(*timed, strict=True)) if timed else None
 
 
-def _spared_us(eager: ChildForm) -> float:
-    """Until the eager form was quiet. A part of it, nobody knows how much, whatever comes first in a process pays."""
-    assert eager.times is not None
-    return max(0.0, extra_us(eager.warmup_us, float(np.median(eager.times.steady_us))))
-
-
 def _middle(figures: Iterable[float]) -> float | None:
     """The median of the processes' figures; None of none."""
     return median(known) if (known := list(figures)) else None
 
 
-def _find_cached(facts: CompileFacts | None) -> Iterator[Note]:
-    """A cell's own cache is empty, but a remote one, or one that the environment names, may not be."""
+def _find_notes(facts: CompileFacts | None, others: Sequence[CellResult]) -> Iterator[Note]:
+    """What came from a cache, and which of several processes have no times."""
+    # A cell's own cache is empty, but a remote one, or one that the environment names, may not be.
     if facts and facts.cache_hits:
         yield statements.GraphsFromCache(
             hits=facts.cache_hits, graphs=facts.graphs, cache_was_empty=facts.cache_was_empty
         )
     elif facts and facts.cache_was_empty is False:
         yield statements.CacheNotEmpty()
-
-
-def _describe_lost(result: CellResult) -> Note:
-    """That one of several processes has no times."""
-    assert result.failure is not None
-    return statements.ProcessWithoutTimes(
-        process=result.process, outcome=result.outcome, message=result.failure.message
-    )
+    for each in others:
+        if each.failure:
+            yield statements.ProcessWithoutTimes(
+                process=each.process, outcome=each.outcome, message=each.failure.message
+            )
 
 
 def _read_process(result: CellResult, conditions: Conditions) -> ProcessFigures:
     forms = (result.run.form(name) if result.run else None for name in ORDER)
     eager, compiled = (np.asarray(form.times.steady_us) if form and form.times else None for form in forms)
     calls = [len(each) for each in (eager, compiled) if each is not None]
-    speedup = None
-    if eager is not None and compiled is not None:
-        speedup = mean_ratio(eager, compiled)
     return ProcessFigures(
         process=result.process,
         outcome=result.outcome,
@@ -141,12 +123,12 @@ def _read_process(result: CellResult, conditions: Conditions) -> ProcessFigures:
         calls=min(calls, default=None),
         eager_us=float(np.median(eager)) if eager is not None else None,
         compiled_us=float(np.median(compiled)) if compiled is not None else None,
-        speedup=speedup,
+        speedup=mean_ratio(eager, compiled) if eager is not None and compiled is not None else None,
         conditions=conditions,
     )
 
 
-def _conditions(result: CellResult) -> Conditions:
+def _conditions(result: CellResult, concurrent: int | None) -> Conditions:
     last = result.run.form(result.cell.form) if result.run else None
     state = last.gpu_state if last else None
     samples = state.samples if state else ()
@@ -159,6 +141,7 @@ def _conditions(result: CellResult) -> Conditions:
         host_load=result.host_load,
         host=result.host,
         gpu_uuid=result.run.gpu_uuid if result.run else None,
+        concurrent=concurrent,
     )
 
 
@@ -172,17 +155,13 @@ def _judged(
     a, b = map(_timed, (eager, compiled))
     verdict, notes = judge(a, b, ORDER)
     found = find_break_even(a, b, verdict)
-    return verdict, found[0] if found else None, (*notes, *_find_disturbances(eager, compiled))
-
-
-def _find_disturbances(eager: Sequence[ChildForm], compiled: Sequence[ChildForm]) -> Iterator[Note]:
-    """What disturbed any of the processes: each kind once, as of the first process that had it."""
-    told: set[str] = set()
+    # What disturbed any of the processes: each kind once, as of the first process that had it.
+    disturbances: list[Note] = []
     for forms in zip(eager, compiled, strict=False):
         a, b = (_timed((form,)) for form in forms)
-        found = [note for note in find_disturbance(a, b, ORDER) if note.code not in told]
-        told.update(note.code for note in found)
-        yield from found
+        known = {note.code for note in disturbances}
+        disturbances += [note for note in find_disturbance(a, b, ORDER) if note.code not in known]
+    return verdict, found[0] if found else None, (*notes, *disturbances)
 
 
 def _timed(forms: Sequence[ChildForm]) -> TimedForm:

@@ -39,8 +39,15 @@ def judge_together(cells: Sequence[CellFigures]) -> tuple[CellFigures, ...]:
     spread = _find_spread([cell for cell in cells if cell.cell.key in tested])
     verdicts = {key: _by_spread(each, spread) if spread else each for key, each in tested.items()}
     chances = dict(zip(verdicts, holm([_find_chance(each, spread) for each in verdicts.values()]), strict=True))
-    found = (replace(cell, verdict=verdicts.get(cell.cell.key, cell.verdict)) for cell in cells)
-    return tuple(_judged(cell, chances.get(cell.cell.key)) for cell in found)
+    judged = []
+    for cell in cells:
+        verdict, chance = verdicts.get(cell.cell.key, cell.verdict), chances.get(cell.cell.key)
+        if verdict and verdict.result != "not_timed":
+            result = verdict.result if chance is not None and chance <= FALSE_CELLS else "inconclusive"
+            judged.append(replace(cell, verdict=verdict, chance=chance, result=result))
+        else:
+            judged.append(cell)
+    return tuple(judged)
 
 
 def _find_spread(cells: Sequence[CellFigures]) -> Spread | None:
@@ -89,10 +96,3 @@ def _tail(speedup: float, error: float, freedom: float) -> float:
     """The probability of a change at least as far to its side, of so large a standard error."""
     change = abs(math.log(speedup))
     return by_chance(change / error, freedom) if error > 0 else float(change == 0)
-
-
-def _judged(cell: CellFigures, chance: float | None) -> CellFigures:
-    if cell.verdict is None or cell.verdict.result == "not_timed":
-        return cell
-    beyond = chance is not None and chance <= FALSE_CELLS
-    return replace(cell, chance=chance, result=cell.verdict.result if beyond else "inconclusive")

@@ -5,12 +5,67 @@ from itertools import product
 
 from tracekit.sweep.cells import CellResult, Suite
 from tracekit.sweep.figures import PublishedBeside, PublishedDifference, Work
-from tracekit.sweep.statements import published as statements
 
 #: What torch.compile does when it is told nothing, and what was published.
 MODE = "default"
 #: The size that published figures are of.
 FULL = "full"
+
+
+class Machine(PublishedDifference):
+    code = "machine"
+    here: Sequence[str]
+
+    def long(self) -> str:
+        return f"Machine: {', '.join(self.here)}; 2023 one A100."
+
+
+class Torch(PublishedDifference):
+    code = "torch"
+    here: Sequence[str]
+
+    def long(self) -> str:
+        return f"torch: {', '.join(self.here)}; 2023 2.0.1."
+
+
+class Dtype(PublishedDifference):
+    code = "dtype"
+    here: Sequence[str]
+
+    def long(self) -> str:
+        return f"dtype: {', '.join(self.here)}; 2023 not stated."
+
+
+class RandomWeights(PublishedDifference):
+    code = "random_weights"
+
+    def long(self) -> str:
+        return "Weights: random, at the published architecture."
+
+
+class Size(PublishedDifference):
+    code = "size"
+    here: Sequence[str]
+
+    def long(self) -> str:
+        return f"Size: {', '.join(self.here)}, not the published architecture: not comparable."
+
+
+class Calls(PublishedDifference):
+    code = "calls"
+    least: int
+    most: int
+
+    def long(self) -> str:
+        most = f" to {self.most:,}" if self.most != self.least else ""
+        return f"Calls: {self.least:,}{most} each, interleaved; 2023 300."
+
+
+class WhatACallContains(PublishedDifference):
+    code = "what_a_call_contains"
+
+    def long(self) -> str:
+        return "A call here is a forward pass over inputs on the device; 2023 may differ."
 
 
 def set_beside_published(works: Sequence[Work], suite: Suite) -> tuple[PublishedBeside, ...]:
@@ -49,16 +104,16 @@ def find_differences_from_published(
     """What is otherwise here than where the published figures come from, or not known of those."""
     settings = [work.settings for work in works if work.settings]
     if machines := list(dict.fromkeys(work.machine for work in works if work.machine)):
-        yield statements.Machine(here=machines)
+        yield Machine(here=machines)
     if versions := list(dict.fromkeys(work.torch for work in works if work.torch)):
-        yield statements.Torch(here=versions)
+        yield Torch(here=versions)
     if dtypes := list(dict.fromkeys(each.dtype for each in settings if each.dtype)):
-        yield statements.Dtype(here=dtypes)
+        yield Dtype(here=dtypes)
     if any(each.pretrained is None for each in settings):
-        yield statements.RandomWeights()
+        yield RandomWeights()
     if sizes := list(dict.fromkeys(each.size for each in settings if each.size != FULL)):
-        yield statements.Size(here=sizes)
+        yield Size(here=sizes)
     forms = [form for result in results if result.run for form in result.run.forms]
     if calls := sorted({len(form.times.wall_us) for form in forms if form.times}):
-        yield statements.Calls(least=calls[0], most=calls[-1])
-    yield statements.WhatACallContains()
+        yield Calls(least=calls[0], most=calls[-1])
+    yield WhatACallContains()

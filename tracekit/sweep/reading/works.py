@@ -12,11 +12,10 @@ from tracekit.model.run import Environment
 from tracekit.shell import variable_words
 from tracekit.sweep.cells import Asked, CellResult, Suite
 from tracekit.sweep.figures import Sweep, Work
-from tracekit.sweep.reading.best import find_best
+from tracekit.sweep.reading.best import confirm, find_best
+from tracekit.sweep.reading.calls import pool_eager
 from tracekit.sweep.reading.cell_figures import command_of, read_cell
 from tracekit.sweep.reading.chances import judge_together
-from tracekit.sweep.reading.confirmed import confirm
-from tracekit.sweep.reading.pooling import pool_eager
 from tracekit.sweep.reading.published import find_differences_from_published, set_beside_published
 from tracekit.sweep.statements import notes as statements
 
@@ -43,12 +42,13 @@ def read_sweep(
     apart = {work: _find_apart(each) for work, each in _grouped(results, lambda each: each.cell.work).items()}
     groups = tuple(_by_work(results, apart))
     together = [sum(seconds > SHORTEST_SECONDS for seconds in each) for each in _overlaps(results)]
-    concurrent = {_file(result): cells for result, cells in zip(results, together, strict=True) if result.host}
+    named = [(each, cells) for each, cells in zip(results, together, strict=True) if each.host]
+    concurrent = {(each.cell.key, each.started): cells for each, cells in named}
     works = tuple(_read_work(group, calls, concurrent, apart[group[0].cell.work], again) for group in groups)
     there = set(map(_process, results))
     keys = {key for key, _ in there}
-    left = tuple(cell for cell in (asked.cells if asked else ()) if cell.key not in keys)
     processes = asked.processes if asked else {}
+    left = tuple(cell for cell in (asked.cells if asked else ()) if cell.key not in keys)
     beside = set_beside_published(works, suite) if suite else ()
     return Sweep(
         tracekit=__version__,
@@ -61,7 +61,7 @@ def read_sweep(
         published=beside,
         published_source=suite.source if suite and beside else "",
         differences=tuple(find_differences_from_published(works, results)) if beside else (),
-        notes=(*_find_not_pooled(results), *_find_notes(results, works, groups)),
+        notes=tuple(_find_notes(results, works, groups)),
         left=left,
         processes_missing=sum(
             (key, process) not in there for key in keys for process in range(1, processes.get(key, 1) + 1)
@@ -134,11 +134,6 @@ def _grouped(results: Iterable[CellResult], key: Callable[[CellResult], str]) ->
     return groups
 
 
-def _file(result: CellResult) -> tuple[str, str]:
-    """What tells files of cells apart."""
-    return result.cell.key, result.started
-
-
 def _process(result: CellResult) -> tuple[str, int]:
     """What tells processes of cells apart."""
     return result.cell.key, result.process
@@ -162,7 +157,7 @@ def _read_work(
     run = first.run if first else None
     eager = pool_eager(results, calls)
     read = [
-        read_cell(processes, calls, [concurrent.get(_file(each)) for each in processes])
+        read_cell(processes, calls, [concurrent.get((each.cell.key, each.started)) for each in processes])
         for processes in _grouped(results, lambda each: each.cell.key).values()
     ]
     cells, facts = judge_together(read), _machine_facts(run) if run else {}
@@ -178,19 +173,10 @@ def _read_work(
         eager=eager,
         cells=cells,
         best=tuple(confirm(best, alike) for best in bests),
-        differs=_find_differences(results),
+        # Hosts of one kind are alike, whatever their names: it is what they have that counts.
+        differs=tuple(_difference(what, each) for what, each in _values_of(results).items() if len(each) > 1),
         apart=tuple(_difference(name, (facts.get(name),)) for name in apart if name not in IDENTITY),
     )
-
-
-def _find_differences(results: Sequence[CellResult]) -> tuple[str, ...]:
-    """What is not the same on all machines that these cells were measured on.
-
-    Hosts of one kind are alike, whatever their names: it is what they have that counts. What a cell does
-    not say is taken to be as in the others.
-    """
-    values = _values_of(results)
-    return tuple(_difference(what, each) for what, each in values.items() if len(each) > 1)
 
 
 def _difference(what: str, values: Iterable[str | None]) -> str:
@@ -209,6 +195,11 @@ def _find_notes(
 ) -> Iterator[Note]:
     """What keeps cells from being compared; where machines of one work differ, one cell has several files, cells ran
     beside each other, or were throttled."""
+    by_key = _grouped(results, lambda each: each.cell.key).values()
+    if apart := _find_apart(results):
+        differences = [_difference(what, values) for what, values in apart.items()]
+        unlike = sum(bool(_find_apart(each)) for each in by_key)
+        yield statements.ProcessesNotPooled(cells=unlike, of_cells=len(by_key), differences=differences)
     ran = [result.run for result in results if result.run]
     # Where a number of calls was asked for, nothing else counts.
     rules = [
@@ -231,8 +222,8 @@ def _find_notes(
             if number > 1:
                 yield statements.SameCellInFiles(key=key, files=number)
     yield from find_side_by_side(results)
-    cells = _grouped((result for result in results if result.host), lambda each: each.cell.key).values()
-    hosts = [(len({each.process for each in cell}), len({each.host for each in cell})) for cell in cells]
+    on_hosts = ([each for each in cell if each.host] for cell in by_key)
+    hosts = [(len({each.process for each in cell}), len({each.host for each in cell})) for cell in on_hosts]
     # Where all are of one host nobody spread them.
     if shared := sum(processes > number > 1 for processes, number in hosts):
         of_cells = sum(processes > 1 for processes, _ in hosts)
@@ -240,15 +231,6 @@ def _find_notes(
     timed = [cell for work in works for cell in work.cells if cell.failure is None]
     if held := sum(any(each.conditions.limits for each in cell.processes) for cell in timed):
         yield statements.CellsThrottled(cells=held, of_cells=len(timed))
-
-
-def _find_not_pooled(results: Sequence[CellResult]) -> Iterator[Note]:
-    """A note where processes of cells ran on machines that are not alike, with what those differ in."""
-    cells = _grouped(results, lambda each: each.cell.key).values()
-    if unlike := [each for each in cells if _find_apart(each)]:
-        apart = _find_apart([result for each in unlike for result in each])
-        differences = [_difference(what, values) for what, values in apart.items()]
-        yield statements.ProcessesNotPooled(cells=len(unlike), of_cells=len(cells), differences=differences)
 
 
 def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:

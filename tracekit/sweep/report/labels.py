@@ -72,12 +72,7 @@ def label(sweep: Sweep) -> Labels:
 
 def _identity(work: Work) -> Identity:
     settings = work.settings
-    return (work.key, work.machine, work.torch, *((settings.size, settings.dtype) if settings else ()), _apart(work))
-
-
-def _apart(work: Work) -> str:
-    """`driver: 580.1`, where processes of its cells ran on machines that are not alike."""
-    return ", ".join(work.apart)
+    return (work.key, work.machine, work.torch, *((settings.size, settings.dtype) if settings else ()), *work.apart)
 
 
 def _parts(work: Work) -> tuple[str | None, ...]:
@@ -106,5 +101,5 @@ def _parts(work: Work) -> tuple[str | None, ...]:
         f"weights of {known.pretrained}" if known.pretrained else "random weights",
         work.machine or unknown,
         f"torch {work.torch}" if work.torch else unknown,
-        _apart(work),
+        ", ".join(work.apart),
     )

@@ -43,7 +43,6 @@ MOST_PERCENT = 55
 #: A change that a verdict calls one is to be seen, however small.
 LEAST_PERCENT = 18
 
-
 KEY = (
     ("gain", "slightly faster", LEAST_PERCENT),
     ("gain", f"{FULL:.0f}x faster or more", MOST_PERCENT),
@@ -89,9 +88,10 @@ def matrices(sweep: Sweep) -> dict[str, Table]:
     median = _of_calls(lambda calls: (calls.median_us, calls.median_ci95))
     device = _of_calls(lambda calls: (calls.device_median_us, None))
     warming = _of_memory("warmup_memory_bytes")
+    calls_note = f"{CALLS_NOTE} {PROCESSES_NOTE}" if sweep.has_processes else CALLS_NOTE
     every = {
-        "mean": matrix(sweep, "Mean call, ms (95 % CI)", *mean, _with_processes(CALLS_NOTE, sweep)),
-        "median": matrix(sweep, "Median call, ms (95 % CI)", *median, _with_processes(CALLS_NOTE, sweep)),
+        "mean": matrix(sweep, "Mean call, ms (95 % CI)", *mean, calls_note),
+        "median": matrix(sweep, "Median call, ms (95 % CI)", *median, calls_note),
         "device": matrix(sweep, "Median by device events, ms", *device),
         "compile": matrix(sweep, "Compile time, s", sweeping.compiling, None, COMPILE_NOTE),
         "even": matrix(sweep, "Break-even, calls", sweeping.even_after, None, EVEN_NOTE),
@@ -103,11 +103,6 @@ def matrices(sweep: Sweep) -> dict[str, Table]:
         for name, table in every.items()
         if any(cell not in (MISSING, sweeping.TO_RUN) for row in table.rows for cell in row[1:])
     }
-
-
-def _with_processes(note: str, sweep: Sweep) -> str:
-    """The note on figures of a process, and how those of several came about, where a cell has such."""
-    return f"{note} {PROCESSES_NOTE}" if sweep.has_processes else note
 
 
 def _of_calls(
@@ -169,12 +164,13 @@ def heat_map(sweep: Sweep) -> HeatMap | None:
         for name, cells in grid
     ]
     occur = {cell.tone for _, cells in rows for cell in cells}
+    notes = (SPEEDUP_NOTE, PROCESSES_NOTE if sweep.has_processes else "", sweeping.chance_note(sweep))
     return HeatMap(
         caption="Speed-up over eager (95 % CI)",
         columns=compiled,
         rows=tuple(rows),
         keys=tuple(each for each in KEY if each[0] in occur),
-        note=" ".join(filter(None, (_with_processes(SPEEDUP_NOTE, sweep), sweeping.chance_note(sweep)))),
+        note=" ".join(filter(None, notes)),
     )
 
 

@@ -1,12 +1,11 @@
 """A sweep's other tables: what is best, what failed, and each cell by itself."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 from tracekit.model.note import note_sentences
 from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.document import Name, Table, columns
-from tracekit.sweep.figures import Conditions, Sweep
+from tracekit.sweep.figures import Sweep
 from tracekit.sweep.report import words as sweeping
 from tracekit.sweep.report.labels import label, named_cells
 
@@ -32,9 +31,11 @@ def best_table(sweep: Sweep) -> Table | None:
     for work in sweep.works:
         found = {}
         for best in work.best:
-            behind = sweeping.next_words(best, labels, work)
             words = sweeping.best_words(best, labels, work)
-            found[best.goal, best.calls] = words if behind == MISSING else f"{words}; then {behind}"
+            # The first that is clearly behind.
+            behind = next((each for at, each in enumerate(best.candidates) if at not in best.tied), None)
+            more = f"; then {sweeping.candidate_words(behind, best, labels, work)}" if behind else ""
+            found[best.goal, best.calls] = f"{words}{more}"
         if found:
             rows.append((labels.of(work), *(found.get(each, MISSING) for each in goals)))
     heads = columns("Workload", *(sweeping.goal_words(*each) for each in goals))
@@ -135,7 +136,12 @@ def process_table(sweep: Sweep) -> Table | None:
 
 def conditions_table(sweep: Sweep) -> Table | None:
     """The machine while each cell was timed, or each of its processes."""
-    rows, timed = [], list(_timed(sweep))
+    rows, timed = [], []
+    for work, way, cell in named_cells(sweep):
+        for each in cell.processes:
+            if each.failure is None:
+                named = f"{way}, process {each.process}" if sweep.has_processes else way
+                timed.append((work, named, each.conditions))
     # One host's name is no news.
     several_hosts = len({seen.host for _, _, seen in timed} - {None}) > 1
     for work, way, seen in timed:
@@ -160,14 +166,6 @@ def conditions_table(sweep: Sweep) -> Table | None:
     kept = tuple(every[at] for at in told)
     with_load = any(each.label == HOST_LOAD for each in kept)
     return Table(caption, kept, tuple(tuple(row[at] for at in told) for row in rows), note if with_load else "")
-
-
-def _timed(sweep: Sweep) -> Iterator[tuple[str, str, Conditions]]:
-    """What has times: each cell, or each of its processes, by the names of its work and its way of compiling."""
-    for work, way, cell in named_cells(sweep):
-        for each in cell.processes:
-            if each.failure is None:
-                yield work, f"{way}, process {each.process}" if sweep.has_processes else way, each.conditions
 
 
 def building_table(sweep: Sweep) -> Table | None:
@@ -220,13 +218,6 @@ def _mean_and_median(mean_ms: float | None, median_ms: float | None) -> str:
     if mean_ms is None or median_ms is None:
         return MISSING
     return f"{sweeping.milliseconds(mean_ms * 1e3)} (median {sweeping.milliseconds(median_ms * 1e3)})"
-
-
-def cell_notes(sweep: Sweep) -> tuple[str, ...]:
-    """What must be known of single cells, after their names."""
-    return tuple(
-        f"{work}, {way}: {' '.join(note_sentences(cell.notes))}" for work, way, cell in named_cells(sweep) if cell.notes
-    )
 
 
 def last_words(sweep: Sweep) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -2,26 +2,20 @@
 
 import math
 from collections import Counter
+from typing import get_args
 
 from tracekit.model.note import Note
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times, times_within
 from tracekit.report.words.common import ratio_span
+from tracekit.sweep.cells import CellOutcome
 from tracekit.sweep.figures import Best, Candidate, CellFigures, Goal, Sweep, Work
 from tracekit.sweep.report.labels import Labels, label
 from tracekit.sweep.statements.notes import EagerProcessSpread
 
 #: What became of a cell that has no times.
-OUTCOMES = {
-    "done": "done",
-    "out_of_memory": "out of memory",
-    "timed_out": "timed out",
-    "killed": "killed",
-    "failed": "failed",
-}
+OUTCOMES: dict[CellOutcome, str] = {outcome: outcome.replace("_", " ") for outcome in get_args(CellOutcome)}
 #: The table of verdicts, with their noise floors.
 ALL_CELLS = "All cells"
-#: Where warnings of single cells stand.
-NOTES = "Notes on single cells"
 #: A cell that was asked for and is not there yet.
 TO_RUN = "to run"
 #: Of more works than this, tables with several rows for each are folded, or shortened.
@@ -30,7 +24,6 @@ MOST_WORKS = 6
 NAMED = 3
 #: A larger figure needs no third decimal.
 LARGE_MS = 1000.0
-
 
 #: Stands after a speed-up that may be chance.
 CHANCE_MARK = "~"
@@ -205,12 +198,6 @@ def best_words(best: Best, labels: Labels, work: Work) -> str:
     return f"tie{why}: {'; '.join(words)}"
 
 
-def next_words(best: Best, labels: Labels, work: Work) -> str:
-    """The first that is clearly behind."""
-    behind = next((each for at, each in enumerate(best.candidates) if at not in best.tied), None)
-    return candidate_words(behind, best, labels, work) if behind else MISSING
-
-
 def headline(sweep: Sweep) -> str:
     """The sweep in a sentence."""
     found = Counter(cell.result for cell in sweep.cells if cell.result)
@@ -243,7 +230,7 @@ def where(sweep: Sweep) -> str:
 
 def progress_sentence(sweep: Sweep) -> str:
     """How much of the sweep is there, and what is not."""
-    kinds = Counter(OUTCOMES[cell.outcome] for cell in sweep.cells if cell.failure is not None)
+    failed = [cell.outcome for cell in sweep.cells if cell.failure is not None]
     eager = sum(cell.cell.form == "eager" for cell in sweep.cells)
     progress = [f"{len(sweep.cells)} done ({eager} eager, {len(sweep.cells) - eager} compiled)"]
     numbers = {len(cell.processes) for cell in sweep.cells}
@@ -260,16 +247,11 @@ def progress_sentence(sweep: Sweep) -> str:
         ]
         named += [f"{sweep.missing - NAMED} more"] if sweep.missing > NAMED else []
         progress.append(f"{sweep.missing} to run ({'; '.join(named)})")
-    if kinds:
-        words = ", ".join(word if len(kinds) == 1 else f"{number} {word}" for word, number in kinds.items())
-        progress.append(f"{kinds.total()} of these failed ({words})")
+    if failed:
+        kinds = Counter(OUTCOMES[outcome] for outcome in failed if outcome != "failed")
+        words = ", ".join(word if number == len(failed) else f"{number} {word}" for word, number in kinds.items())
+        progress.append(f"{len(failed)} of these failed{f' ({words})' if words else ''}")
     return f"Cells: {', '.join(progress)}."
-
-
-def noted_sentence(sweep: Sweep) -> str:
-    """That there are notes: they are folded away, and figures may rest on them. Empty where there are none."""
-    noted = sum(bool(cell.notes) for cell in sweep.cells)
-    return f"{counted(noted, 'cell')} {'has' if noted == 1 else 'have'} notes ({NOTES})." if noted else ""
 
 
 def chance_note(sweep: Sweep) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -19,8 +20,7 @@ from tracekit.errors import TracekitError, WorkerDiedError
 from tracekit.model.progress import Silent
 from tracekit.shell import steering_variables
 from tracekit.sweep.cells import Asked, CellFailure, CellResult
-from tracekit.sweep.running.progress_words import MEASURING_CELLS
-from tracekit.sweep.running.sweeping import ToDo, cell_place, clear_dead_places, measured_as, processes_of, run_cell
+from tracekit.sweep.running.sweeping import ToDo, cell_place, measured_as, processes_of, run_cell
 
 if TYPE_CHECKING:
     from tracekit.measure.ray_engine import GpuNode, RayExecutor, Room
@@ -112,7 +112,7 @@ def run_cells_on(
         held.callback(_give_back_all, rooms)
         waiting = _submitted(cluster, plan, ours, len(left), folder, rooms)
         progress = held.enter_context(shown())
-        progress.phase(MEASURING_CELLS, len(waiting))
+        progress.phase("measuring cells, one a GPU", len(waiting))
         for future in _ended(waiting, rooms):
             each = waiting[future]
             try:
@@ -191,9 +191,8 @@ def measure_here(plan: SweepPlan, each: ToDo, of: int, variables: dict[str, str]
     for name in _of_the_measurement():
         del os.environ[name]
     os.environ.update(variables)
-    clear_dead_places()
     with cell_place() as place:
-        return run_cell(plan, each, of, place, Silent())
+        return run_cell(plan, each, of, Path(place), Silent())
 
 
 def _of_the_measurement() -> dict[str, str]:

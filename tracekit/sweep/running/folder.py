@@ -29,7 +29,7 @@ from tracekit.shell import quoted
 from tracekit.sweep.cells import CONFIRMING, Asked, AskedCall, Cell, CellResult
 from tracekit.sweep.statements import notes as statements
 from tracekit.wire import decode, encode
-from tracekit.workloads.sources import find_changed
+from tracekit.workloads.unlisted import find_changed
 
 ASKED = "sweep.json"
 CELLS = "cells"
@@ -41,7 +41,6 @@ LOCKS = ".locks"
 NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL})
 #: What reading a file says that is not whole, not ours, or not to be read.
 UNREADABLE = (*store.UNDECODABLE, TracekitError, OSError)
-Keys = Collection[str]
 Noun = TypeVar("Noun", Asked, CellResult)
 
 
@@ -94,7 +93,7 @@ class SweepFolder:
         name_of_suite: str | None,
         cells: tuple[Cell, ...],
         call: AskedCall,
-        anew: Keys = (),
+        anew: Collection[str] = (),
         processes: Mapping[str, int] | None = None,
     ) -> Asked:
         """Adds these cells and this call to what was asked for: the cells' order is that of the table. The cells of the
@@ -130,37 +129,37 @@ class SweepFolder:
 
     def load(self, key: str, process: int = 1) -> CellResult | None:
         """What came of the cell in that process; None where nothing did yet, or nothing that can be read."""
-        return self._load(_name_of(key, process))
+        return self._load(f"{_name_of(key, process)}.json")
 
     def _load(self, name: str) -> CellResult | None:
-        path = self._cell_path(name)
         try:
-            found = self._decoded(f"{CELLS}/{path.name}", CellResult) if os.path.lexists(path) else None
+            there = os.path.lexists(self.path / CELLS / name)
+            found = self._decoded(f"{CELLS}/{name}", CellResult) if there else None
         except UNREADABLE as error:
-            self.unreadable[path.name] = str(error)
+            self.unreadable[name] = str(error)
             return None
-        self.unreadable.pop(path.name, None)
+        self.unreadable.pop(name, None)
         return found
 
     def load_all(self) -> tuple[CellResult, ...]:
         """Every cell that is there: in the order asked for, then those nobody asked for here, by name."""
         asked = self.asked()
         order = {cell.key: number for number, cell in enumerate(asked.cells if asked else ())}
-        names = sorted(path.name for path in (self.path / CELLS).glob("[!.]*.json"))
-        there = [result for name in names if not name.endswith(f"{AGAIN}.json") and (result := self._named(name))]
-
-        def place(result: CellResult) -> tuple[int, str, int]:
-            return order.get(result.cell.key, len(order)), result.cell.key, result.process
-
-        return tuple(sorted(there, key=place))
+        return tuple(
+            sorted(
+                self._load_by_name(again=False),
+                key=lambda each: (order.get(each.cell.key, len(order)), each.cell.key, each.process),
+            )
+        )
 
     def load_again(self) -> tuple[CellResult, ...]:
         """What came of each cell that was measured again as the best of its work, by name."""
-        names = sorted(path.name for path in (self.path / CELLS).glob(f"[!.]*{AGAIN}.json"))
-        return tuple(result for name in names if (result := self._named(name)))
+        return tuple(self._load_by_name(again=True))
 
-    def _named(self, name: str) -> CellResult | None:
-        return self._load(name.removesuffix(".json"))
+    def _load_by_name(self, *, again: bool) -> Iterator[CellResult]:
+        for name in sorted(path.name for path in (self.path / CELLS).glob("[!.]*.json")):
+            if name.endswith(f"{AGAIN}.json") == again and (result := self._load(name)):
+                yield result
 
     def _decoded(self, name: str, kind: type[Noun]) -> Noun:
         """A file of the folder, which may come from anybody. Raises what UNREADABLE names."""
@@ -168,10 +167,8 @@ class SweepFolder:
         return decode(content, kind)
 
     def save(self, result: CellResult) -> None:
-        write_replaced(self._cell_path(_name_of(result.cell.key, result.process)), _encoded(result))
-
-    def _cell_path(self, name: str) -> Path:
-        return self.path / CELLS / f"{_checked(name)}.json"
+        name = _name_of(result.cell.key, result.process)
+        write_replaced(self.path / CELLS / f"{name}.json", _encoded(result))
 
     def unlocked(self) -> str | None:
         """Why nothing can be locked here, in the file system's words; None where it can."""
@@ -181,7 +178,7 @@ class SweepFolder:
     def claimed(self, key: str, process: int = 1) -> AbstractContextManager[bool]:
         """Whether that process of the cell is this command's as long as the block lasts; False while another one works
         on it."""
-        return self._lock(_checked(_name_of(key, process)), blocking=False)
+        return self._lock(_name_of(key, process), blocking=False)
 
     @contextmanager
     def turn(self, *, alone: bool) -> Iterator[None]:
@@ -209,7 +206,10 @@ class SweepFolder:
             ours = True
             try:
                 place.mkdir(parents=True, exist_ok=True)
-                held.enter_context(process_lock(place / f"{what}.lock").acquire(blocking=blocking, poll_interval=1.0))
+                # It goes with the process that holds it. A file whose mere existence locks would stay where that one
+                # was killed, and hold a cell for ever.
+                lock = FileLock(place / f"{what}.lock", fallback_to_soft=False)
+                held.enter_context(lock.acquire(blocking=blocking, poll_interval=1.0))
             except Timeout:
                 ours = False
             except OSError as error:
@@ -220,24 +220,10 @@ class SweepFolder:
             yield ours
 
 
-def process_lock(path: Path) -> FileLock:
-    """A lock that goes with the process that holds it. A file whose mere existence locks would stay where that process
-    was killed, and hold a cell for ever."""
-    return FileLock(path, fallback_to_soft=False)
-
-
 def _name_of(key: str, process: int) -> str:
-    """What the file is called that a process of the cell has."""
     if process == CONFIRMING:
         return f"{key}{AGAIN}"
     return key if process == 1 else f"{key}.{process}"
-
-
-def _checked(key: str) -> str:
-    """The key. Raises TracekitError where it is no name of a file: a sweep's list of cells may come from anywhere."""
-    if "/" in key or "\0" in key:
-        raise TracekitError(f"{ASKED} has a cell with the invalid key {key!r}; remove {ASKED}")
-    return key
 
 
 def is_sweep(path: Path) -> bool:
@@ -258,11 +244,6 @@ def is_outdated(found: CellResult | None, since: str | None) -> bool:
     if found is None or since is None:
         return since is not None
     return datetime.datetime.fromisoformat(found.started) < datetime.datetime.fromisoformat(since)
-
-
-def is_due(found: CellResult, since: str | None) -> bool:
-    """Whether going on with a sweep measures a cell anew that is there; `since` is when it was asked for anew."""
-    return is_outdated(found, since) or bool(changed_sources(found))
 
 
 def changed_sources(found: CellResult) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from tracekit.model.option import OPTIONS, words_of
 from tracekit.model.run import FormName
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.sweep.cells import Cell
-from tracekit.workloads.registry import all_workloads, check_scope, find, load_builder
+from tracekit.workloads.registry import Builder, all_workloads, check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request
 
 #: The order of a table's rows: what is named last changes from row to row.
@@ -59,21 +59,24 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
             if whose not in checked:
                 if scope not in info.scopes:
                     # Its packages may be missing, which it says itself.
-                    load_builder(info)
-                    check_parts(info, whose)
+                    builder = load_builder(info)
+                    # Others are looked at once built.
+                    if info in all_workloads() and not whose.pretrained:
+                        check_parts(builder, info, whose)
                 checked.add(whose)
             cell = make_cell(form, replace(request, scope=scope) if form == "compiled" else request)
             cells.setdefault(cell.key, cell)
     return tuple(cells.values())
 
 
-def check_parts(info: WorkloadInfo, request: Request) -> None:
-    """Raises TracekitError for a scope that a workload of the list has not; others are looked at once built."""
+def check_parts(builder: Builder, info: WorkloadInfo, request: Request) -> None:
+    """Builds the workload without weights or memory. Raises TracekitError for a scope that it has not."""
     from tracekit.workloads.scopes import build_nowhere, compile_targets
 
-    if request.scope and request.scope not in info.scopes and info in all_workloads() and not request.pretrained:
-        size = next(iter(info.sizes)) if request.size == "auto" else request.size
-        compile_targets(build_nowhere(load_builder(info), request, size), request.scope)
+    size = next(iter(info.sizes)) if request.size == "auto" else request.size
+    found = build_nowhere(builder, request, size)
+    if request.scope and request.scope not in info.scopes:
+        compile_targets(found, request.scope)
 
 
 def make_cell(form: FormName, request: Request) -> Cell:

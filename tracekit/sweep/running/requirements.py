@@ -20,7 +20,7 @@ from tracekit.measure.processes import WORD, Ended, Start, caches_in, run_module
 from tracekit.model.progress import Progress
 from tracekit.model.workload import Request
 from tracekit.sweep.cells import Cell, CellResult, CheckAnswer, CheckJob
-from tracekit.sweep.running.progress_words import CHECKING_A_SWEEP, unchecked_sweep
+from tracekit.sweep.running.matrix import check_parts
 from tracekit.workloads.registry import WORKLOADS, all_workloads, check_scope, find, load_builder, look_into
 from tracekit.workloads.unlisted import is_own
 
@@ -42,7 +42,7 @@ def check_first(
     """
     if not cells:
         return None
-    progress.phase(CHECKING_A_SWEEP, still=True)
+    progress.phase("checking the requirements of the cells", still=True)
     # One of each that differ in what can be seen before.
     requests = tuple(dict.fromkeys(_without_tried_settings(cell.request) for cell in cells))
     # The GPUs that all cells with times were measured on; none where one had none.
@@ -51,7 +51,7 @@ def check_first(
     job = msgspec.json.encode(CheckJob(requests, any(cell.form == "compiled" for cell in cells), named))
     ended = cluster.submit(_ask, job).result() if cluster else _ask(job, progress.detail, start)
     if ended.answer is None:
-        return unchecked_sweep(ended.how())
+        return f"checking the requirements of the cells failed ({ended.how()}); continuing"
     answer = msgspec.json.decode(ended.answer, type=CheckAnswer)
     if answer.traceback is not None:
         raise TheirCodeError(answer.error or "", answer.traceback)
@@ -111,16 +111,9 @@ def check_buildable(request: Request) -> None:
         importlib.import_module(info.module).prepared(request, "cpu")
         return
     info = look_into(info, request)
-    if request.pretrained:
-        return
-    from tracekit.workloads.scopes import build_nowhere, compile_targets
-
-    size = next(iter(info.sizes)) if request.size == "auto" else request.size
-    part = None if request.scope in info.scopes else request.scope
-    if info in WORKLOADS or part:
-        found = build_nowhere(builder, request, size)
-        if part:
-            compile_targets(found, part)
+    other_scope = request.scope is not None and request.scope not in info.scopes
+    if not request.pretrained and (info in WORKLOADS or other_scope):
+        check_parts(builder, info, request)
 
 
 def main(job_path: Path, answer_path: Path) -> None:

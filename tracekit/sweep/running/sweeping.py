@@ -4,12 +4,11 @@ import datetime
 import os
 import platform
 import random
-import shutil
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from statistics import mean
 from typing import Literal
@@ -24,21 +23,20 @@ from tracekit.measure.processes import Ended, caches_in, run_module
 from tracekit.model.bounded import Calls, Patience, Whole
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.progress import Progress
-from tracekit.sweep.cells import Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult, Processes
-from tracekit.sweep.running.cell_process import describe_failure
-from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outdated, process_lock
+from tracekit.model.run import FormName
+from tracekit.numbers import counted
+from tracekit.report.words.progress import exit_words
+from tracekit.sweep.cells import CONFIRMING, Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult, Processes
+from tracekit.sweep.figures import COMPETING
+from tracekit.sweep.reading.works import read_sweep
+from tracekit.sweep.running.cell_process import LAST_LINES, describe_failure
+from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outdated
 from tracekit.sweep.running.fork_server import ForkServer
-from tracekit.sweep.running.progress_words import cell_timed_out, cell_without_answer, cell_words
 from tracekit.wings import load
 from tracekit.wire import decode, encode
 from tracekit.workloads.registry import find
 
 MODULE = "tracekit.sweep.running.cell_process"
-#: Of what a process printed that gave no answer, so many lines are kept.
-LAST_LINES = 30
-#: What folders of cells' caches are called, and the lock in each that the sweep holds as long as it needs it.
-PREFIX = "tracekit-cell-"
-LOCK = "lock"
 
 #: Shows the progress of one cell for as long as the block lasts.
 Shown = Callable[[], AbstractContextManager[Progress]]
@@ -110,12 +108,35 @@ def why_to_run(plan: SweepPlan, found: CellResult | None, since: str | None) -> 
     return "changed" if changed_sources(found) else None
 
 
+def find_unconfirmed(plan: SweepPlan, folder: SweepFolder) -> tuple[ToDo, ...]:
+    """The best of each work of the plan that has all its cells, where enough modes compete. What was measured again
+    stays, unless another mode is the best now: nothing is chosen by it."""
+    asked = folder.asked()
+    cells = {cell.key: cell for cell in (*plan.cells, *(asked.cells if asked else ()))}
+    modes = Counter(cell.work for cell in cells.values() if cell.form == "compiled")
+    works = {cell.work for cell in plan.cells if modes[cell.work] >= COMPETING}
+    if not works:
+        return ()
+    # A cell that failed takes no part: it need not be tried again first. In how many processes the folder knows.
+    every = tuple(cell for cell in cells.values() if cell.work in works)
+    whole = replace(plan, cells=every, retry_failed=False, processes=None)
+    works -= {each.cell.work for each in find_left(whole, folder)}
+    results = [each for each in folder.load_all() if each.cell.work in works]
+    sweep = read_sweep(folder.name, asked, results, None, 1)
+    since = asked.anew_since if asked else {}
+    left: list[ToDo] = []
+    for key in dict.fromkeys(best.to_confirm for work in sweep.works for best in work.best):
+        found = folder.load(key, CONFIRMING) if key else None
+        if key and (why := why_to_run(plan, found, since.get(key))):
+            left.append(ToDo(cells[key], len(left) + 1, found.started if found else None, why, CONFIRMING))
+    return tuple(left)
+
+
 def run_cells(
-    plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown, server: ForkServer | None = None
+    server: ForkServer | None, plan: SweepPlan, left: tuple[ToDo, ...], folder: SweepFolder, shown: Shown
 ) -> Iterator[tuple[ToDo, CellResult | None]]:
     """Runs each cell and saves it; gives it back with its result, None where another process has it. Without a
     fork server processes are fresh ones."""
-    clear_dead_places()
     for each in left:
         with folder.claimed(each.cell.key, each.process) as ours:
             there = folder.load(each.cell.key, each.process)
@@ -126,7 +147,7 @@ def run_cells(
             # What runs on several GPUs disturbs whatever runs beside it, and is disturbed.
             with folder.turn(alone=each.cell.request.nproc is not None), cell_place() as place:
                 with shown() as progress:
-                    result = run_cell(plan, each, len(left), place, progress, server)
+                    result = run_cell(plan, each, len(left), Path(place), progress, server)
                 # Before anything is cleared away: what was measured is safe first.
                 folder.save(result)
         yield each, result
@@ -141,7 +162,8 @@ def run_cell(
     cell = measured_as(plan, each.cell)
     drawn = f"{plan.seed} {cell.key}" if each.process == 1 else f"{plan.seed} {cell.key} {each.process}"
     order = random.Random(drawn).randrange(2**31)
-    job = CellJob(cell.request, cell.forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
+    forms: tuple[FormName, ...] = ("eager",) if cell.form == "eager" else ("eager", "compiled")
+    job = CellJob(cell.request, forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
     load, _, _ = os.getloadavg()
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
     limit = plan.cell_timeout_seconds
@@ -185,7 +207,7 @@ def _run_alone(
         start=start,
     )
     if ended.answer is None:
-        return _until_then(ended), _without_answer(ended, limit)
+        return _left_by(ended, limit)
     answer = decode(ended.answer, CellAnswer)
     failure = answer.failure
     # An error that says no more than its line: what was printed before it may.
@@ -202,27 +224,31 @@ def _run_ranks(
     ended, error, out_of_memory = load(jobs_wing().time_cell)(
         job, nproc, place, timeout_seconds, limit_seconds=limit, on_word=progress.detail
     )
-    run = _until_then(ended)
-    if ended.answer is None:
-        return run, _without_answer(ended, limit)
-    if error is None:
-        return run, None
+    run, lost = _left_by(ended, limit)
+    if lost or error is None:
+        return run, lost
     failure = describe_failure(error, ended.word)
     kind: CellOutcome = "killed" if isinstance(error, KilledRankError) else failure.kind
     kind = "out_of_memory" if out_of_memory else kind
     return run, replace(failure, kind=kind, last_lines=failure.last_lines or ended.lines[-LAST_LINES:])
 
 
-def _until_then(ended: Ended) -> CellRun | None:
-    return decode(ended.part, CellRun) if ended.part is not None else None
-
-
-def _without_answer(ended: Ended, limit: float | None) -> CellFailure:
+def _left_by(ended: Ended, limit: float | None) -> tuple[CellRun | None, CellFailure | None]:
+    """What a process had found out when it ended, and why it gave no answer; None where it did."""
+    run = decode(ended.part, CellRun) if ended.part is not None else None
+    if ended.answer is not None:
+        return run, None
     lines = ended.lines[-LAST_LINES:]
     if ended.late:
-        return CellFailure("timed_out", cell_timed_out(limit or 0.0), ended.word, lines)
-    kind: CellOutcome = "killed" if ended.code < 0 else "failed"
-    return CellFailure(kind, cell_without_answer(ended.code), ended.word, lines)
+        return run, CellFailure("timed_out", f"timed out after {limit or 0.0:g} s (--cell-timeout)", ended.word, lines)
+    message = f"the process ended without a result: {exit_words(ended.code)}"
+    return run, CellFailure("killed" if ended.code < 0 else "failed", message, ended.word, lines)
+
+
+def cell_place() -> tempfile.TemporaryDirectory[str]:
+    """An empty folder for one cell, on the machine's own disk. What somebody still writes there stays and is no
+    error."""
+    return tempfile.TemporaryDirectory(prefix="tracekit-cell-", ignore_cleanup_errors=True)
 
 
 def seconds_left(left: tuple[ToDo, ...], done: tuple[CellResult, ...]) -> float | None:
@@ -230,36 +256,28 @@ def seconds_left(left: tuple[ToDo, ...], done: tuple[CellResult, ...]) -> float 
     by all of them; None where there are none to go by."""
     if not done:
         return None
-    seconds = defaultdict(list)
+    every, kinds = mean(found.seconds for found in done), defaultdict[tuple[object, ...], list[float]](list)
     for found in done:
-        seconds[_kind(found.cell)].append(found.seconds)
-    every = mean(found.seconds for found in done)
-    return sum(mean(seconds.get(_kind(each.cell), [every])) for each in left)
+        kinds[found.cell.request.workload, found.cell.form, found.cell.request.nproc].append(found.seconds)
+    alike = (kinds.get((each.cell.request.workload, each.cell.form, each.cell.request.nproc), [every]) for each in left)
+    return sum(map(mean, alike))
 
 
-def _kind(cell: Cell) -> tuple[str, str, int | None]:
-    return cell.request.workload, cell.form, cell.request.nproc
-
-
-@contextmanager
-def cell_place() -> Iterator[Path]:
-    """An empty folder for one cell, on the machine's own disk. What somebody still writes there stays and is no error:
-    the next sweep clears it away."""
-    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as text, ExitStack() as held:
-        place = Path(text)
-        with suppress(OSError):
-            held.enter_context(process_lock(place / f".{LOCK}"))
-            # Under its name only now: nobody finds it unlocked while its owner lives.
-            (place / f".{LOCK}").rename(place / LOCK)
-        yield place
-
-
-def clear_dead_places() -> None:
-    """Removes what killed sweeps of this user left: folders whose lock nobody holds any more. Where that cannot be
-    known they stay."""
-    for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError):
-            if place.is_symlink() or place.stat().st_uid != os.getuid() or not (place / LOCK).is_file():
-                continue
-            with process_lock(place / LOCK).acquire(blocking=False):
-                shutil.rmtree(place, ignore_errors=True)
+def cell_words(cell: Cell, process: int = 1) -> str:
+    """`flux batch 5, 512x512, reduce-overhead of regional, process 2`: what tells it from the other cells."""
+    asked = cell.request
+    parts = [f"{asked.workload} batch {asked.batch_size}"]
+    parts += [f"{asked.height}x{asked.width}" if asked.width else f"height {asked.height}"] if asked.height else []
+    parts += [f"{asked.seq_length} tokens"] if asked.seq_length else []
+    parts += [f"{asked.steps} steps"] if asked.steps else []
+    parts += [asked.size] if asked.size != "auto" else []
+    parts += [asked.dtype] if asked.dtype else []
+    parts += [f"{asked.cache} cache"] if asked.cache else []
+    parts += [asked.phase] if asked.phase else []
+    parts += [f"{asked.max_new_tokens} new tokens"] if asked.max_new_tokens else []
+    parts += [counted(asked.nproc, "rank")] if asked.nproc else []
+    parts += [asked.parallel] if asked.parallel else []
+    parts += asked.options
+    parts.append("eager" if cell.form == "eager" else f"{asked.mode} of {asked.scope}")
+    which = "measured again" if process == CONFIRMING else f"process {process}" if process > 1 else ""
+    return ", ".join(filter(None, (*parts, which)))

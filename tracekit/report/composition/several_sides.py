@@ -1,5 +1,6 @@
-"""Several ways to compile: which is fastest, what each is worth, and their figures, one column a form."""
+"""Several ways to compile: which is fastest, what each is worth, and their figures, a row or a column a way."""
 
+import math
 from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
@@ -7,34 +8,93 @@ from msgspec.structs import replace
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import distinct
-from tracekit.numbers import MISSING, count, duration, times
-from tracekit.report.document import Table, columns
+from tracekit.names import clipped_within
+from tracekit.numbers import MISSING, calls_span, count, duration, percent, scale_of, times, times_within
+from tracekit.report.composition.overview import MOST_NOTES, bars, hidden
+from tracekit.report.document import Check, Column, Overview, Table, columns
 from tracekit.report.sections.figures import figures_table
+from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.sections.timing import KINDS, pays_after
-from tracekit.report.sides import with_letters
-from tracekit.report.words.common import is_open, result_word, subject
+from tracekit.report.words import common as words
+from tracekit.report.words import short
+from tracekit.report.words.common import with_letters
 from tracekit.shell import variable_words
 
+#: Ways and findings that find room, and characters of a way's name.
+MOST_WAYS, MOST_FINDINGS, NAME = 12, 4, 26
+COLUMNS = ("speed-up", "95 % CI", "eager", "compiled", "busy", "idle", "compile s", "pays off")
 #: Of a form beside the eager one of its process.
 AGAINST_EAGER: dict[str, Callable[[Comparison], str]] = {
     "Eager in the same process": lambda each: duration(each.a.wall_us),
     "Speed-up": lambda each: (
         MISSING
         if each.verdict.speedup is None
-        else result_word(each)
+        else words.result_word(each)
         if each.verdict.result == "inconclusive"
         else times(each.verdict.speedup)
     ),
     "95 % CI": lambda each: f"{each.verdict.ci95[0]:.3f}-{each.verdict.ci95[1]:.3f}" if each.verdict.ci95 else MISSING,
-    "Verdict": lambda each: result_word(each).lower(),
+    "Verdict": lambda each: words.result_word(each).lower(),
 }
+
+
+def comparisons_overview(compared: Comparisons) -> Overview:
+    ways = compared.comparisons[:MOST_WAYS]
+    every = (*compared.notes, *(note for each in compared.comparisons for note in each.notes))
+    notes = short.headline_notes(every)
+    wrong = [
+        Check("!!", f"{each.b.label}: {OUTPUTS[each.accuracy.result]}")
+        for each in ways
+        if each.accuracy and each.accuracy.result == "less_accurate"
+    ]
+    found = [
+        (each.b.label, each.findings[0].statement.title())
+        for each in ways
+        if each.findings and each.findings[0].severity != "info"
+    ][:MOST_FINDINGS]
+    walls = (side.wall_us or 0.0 for each in ways for side in (each.a, each.b))
+    unit, scale, decimals = scale_of(max(walls, default=0.0))
+    heads = (Column(f"Each vs its own eager, {unit}", numeric=False), *map(Column, COLUMNS))
+    left = len(compared.comparisons) - len(ways)
+    figures = Table("", heads, tuple(_row(each, scale, decimals) for each in ways), f"and {left} more" if left else "")
+    findings = [Table("", columns("Gravest finding", ""), tuple(found))] if found else []
+    findings_of_all = (finding for each in compared.comparisons for finding in each.findings)
+    return Overview(
+        subject=subjects(compared),
+        headline=headline(compared),
+        result=("", "faster" if compared.fastest else "inconclusive"),
+        notes=notes[:MOST_NOTES],
+        bars=bars(compared.comparisons, compared.sides),
+        tables=(figures, *findings),
+        checks=tuple(wrong),
+        hidden=hidden(notes, findings_of_all, notes, found),
+    )
+
+
+def _row(each: Comparison, scale: float, decimals: int) -> tuple[str, ...]:
+    verdict, side = each.verdict, each.b
+    compilation = side.form.compilation if side.form else None
+    even = each.break_even[0] if each.break_even else None
+    span = even.span if even else None
+    times = ("" if us is None else f"{us / scale:,.{decimals}f}" for us in (each.a.wall_us, side.wall_us, side.busy_us))
+    return (
+        f" {clipped_within(side.label, NAME)}",
+        times_within(verdict.speedup, verdict.ci95)
+        if verdict.speedup and verdict.result != "inconclusive"
+        else words.result_word(each).lower(),
+        f"{verdict.ci95[0]:.3f}-{verdict.ci95[1]:.3f}" if verdict.ci95 else MISSING,
+        *times,
+        percent(side.idle_share, 0),
+        f"{compilation.seconds:.1f}" if compilation else MISSING,
+        MISSING if span is None else "never" if math.isinf(span[0]) else calls_span(*span),
+    )
 
 
 def headline(compared: Comparisons) -> str:
     """Which is fastest over its own eager form, and which were not judged, for what has nothing to do with speed."""
     if compared.leader is None:
         slower = all(each.verdict.result == "slower" for each in compared.comparisons)
-        unknown = [each.b.label for each in compared.comparisons if is_open(each.verdict)]
+        unknown = [each.b.label for each in compared.comparisons if words.is_open(each.verdict)]
         fastest = "All are slower than eager." if slower else "None is faster than eager."
         if unknown:
             fastest = f"Not enough to tell whether {' or '.join(unknown)} is faster than eager."
@@ -83,7 +143,7 @@ def subjects(compared: Comparisons) -> str:
     steered = {variable_words(each.a.settings.variables) for each in compared.comparisons if each.a.settings}
     if side.settings and len(steered) > 1:
         side = replace(side, settings=replace(side.settings, variables={}))
-    return subject(side)
+    return words.subject(side)
 
 
 def comparisons_figures(compared: Comparisons) -> Table:

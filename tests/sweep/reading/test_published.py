@@ -3,7 +3,7 @@
 from syrupy.assertion import SnapshotAssertion
 
 from tracekit.sweep.figures import PublishedDifference
-from tracekit.sweep.statements import published
+from tracekit.sweep.reading import published
 
 EVERY = (
     published.Machine(here=["NVIDIA H200", "NVIDIA A100"]),

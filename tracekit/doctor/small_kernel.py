@@ -1,4 +1,4 @@
-"""A Triton kernel that does next to nothing, to be launched as those of compiled code are. Needs Triton."""
+"""A Triton kernel that does next to nothing, launched as those of compiled code are. Needs Triton."""
 
 import torch
 import triton

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from tests.sides import make_run, make_settings
 
-from tracekit.comparison.remedies import find_remedies
+from tracekit.comparison.findings.compilation import find_remedies
 from tracekit.model.compilation import NotCompiled
 
 READ = NotCompiled("scalar_read", "Unsupported Tensor.item() call", inside="loop")
