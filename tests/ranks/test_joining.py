@@ -150,7 +150,10 @@ def test_many_ranks_on_hosts_with_clocks_of_their_own_are_told_apart() -> None:
         (rank, at): at * 10**6 + rank // 4 * 7 * 10**6 + draw.randrange(5000) for rank in digests for at in range(9)
     }
     rows = [(at, rank, ends[rank, at] - 50_000, ends[rank, at]) for rank in digests for at in range(9)]
-    clocks = align_clocks(digests, pl.DataFrame(rows, schema=["collective", "rank", "start", "end"], orient="row"))
+    clocks = align_clocks(
+        digests,
+        pl.DataFrame(rows, schema=["collective", "rank", "start", "end"], orient="row").sort("collective", "rank"),
+    )
     assert (clocks.basis, clocks.hosts) == ("aligned", 16)
     assert clocks.uncertainty_ns is not None and clocks.uncertainty_ns < 10_000
 

@@ -89,7 +89,8 @@ def _clocks(parts: Parts, summaries: dict[int, RankSummary]) -> Clocks:
     def aligned(some: Parts | Settled, *, one_way: bool = False) -> Clocks:
         members = some.members
         if not one_way:
-            members = members.join(some.about.filter(~pl.col("one_way")).select("collective"), on="collective")
+            barriers = some.about.filter(~pl.col("one_way")).select("collective")
+            members = members.join(barriers, on="collective", how="semi", maintain_order="left")
         times = parts.every.select("rank", "start", "end")[members["part"]]
         return align_clocks(summaries, members.select("collective").hstack(times))
 

@@ -11,6 +11,7 @@ from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.ranks.activities import compute_of
 from tracekit.ranks.digests import RankDigest, RankSummary
+from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.waits import FleetWaits
 from tracekit.ranks.job_figures import CauseShare, RankUse
@@ -92,17 +93,14 @@ def exposed_of(digest: RankDigest, waiting_ns: Ints, *, told: bool) -> dict[str,
 
 
 def _sum_communication(waits: FleetWaits) -> dict[int, _Communication]:
-    lasting = pl.col("end") - pl.col("start")
-    known = pl.col("waiting") >= 0
+    rank, start, end, covered = (waits.parts[name].to_numpy() for name in ("rank", "start", "end", "covered"))
+    lasting, waiting = end - start, waits.parts["waiting"].to_numpy()
+    joined, waited = np.where(waiting >= 0, lasting, 0), np.maximum(waiting, 0)
     # Of what a collective takes the part that no compute covers; waiting is exposed as much as all of it.
-    bare = (1 - pl.col("covered") / lasting.clip(1)).clip(0, 1)
-    table = waits.parts.group_by("rank").agg(
-        count=pl.len(),
-        whole=lasting.sum(),
-        joined=lasting.filter(known).sum(),
-        waiting=pl.col("waiting").filter(known).sum(),
-        bare=(lasting * bare).sum(),
-        bare_joined=(lasting.filter(known) * bare.filter(known)).sum(),
-        bare_waiting=(pl.col("waiting").filter(known) * bare.filter(known)).sum(),
+    bare = np.clip(1 - covered / np.maximum(lasting, 1), 0, 1)
+    runs = Runs(rank)
+    sums = (
+        runs.sums(each).tolist() for each in (lasting, joined, waited, lasting * bare, joined * bare, waited * bare)
     )
-    return {row.pop("rank"): _Communication(**row) for row in table.iter_rows(named=True)}
+    rows = zip(runs.numbers.tolist(), runs.counts.tolist(), *sums, strict=True)
+    return {rank: _Communication(*row) for rank, *row in rows}

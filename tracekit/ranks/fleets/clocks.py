@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tracekit.interval import Floats, Ints
 from tracekit.ranks.digests import RankRecording
+from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.job_figures import Clock, ClockBasis
 
 #: Ends that lie closer together are on one clock: 13 us for a ring of NCCL's LL protocol, 7 us between V100s.
@@ -101,34 +102,34 @@ def one_clock(recordings: Mapping[int, RankRecording]) -> Clocks:
 
 def align_clocks(recordings: Mapping[int, RankRecording], joined: pl.DataFrame) -> Clocks:
     """`joined` are the parts of collectives that names alone have joined: `collective`, `rank`, `start` and `end`, as
-    `one_clock` gives them.
+    `one_clock` gives them, in the order of collectives and ranks.
 
     Ranks that name one host, or whose ends agree with each other, share a clock. Of the others each is moved onto the
     clock of the largest such host by a line through the differences of ends, or of one that was moved before it: few
     hosts share a collective with all others. Where no such line fits the clocks stay unknown.
     """
     plain = one_clock(recordings)
-    known = joined.filter(pl.len().over("collective") > 1).sort("collective", "rank")
+    every = Runs(joined["collective"].to_numpy())
+    known = joined.filter(pl.Series(every.counts[every.of_row] > 1))
     if not known.height:
         return replace(plain, basis="bound") if len(recordings) > 1 else plain
-    span = known.group_by("collective").agg(
-        common=pl.col("end").min() - pl.col("start").max(), apart=pl.col("end").max() - pl.col("end").min()
-    )
-    common, apart = (float(np.median(span[name].to_numpy())) for name in ("common", "apart"))
+    of_each = Runs(known["collective"].to_numpy())
+    end = known["end"].to_numpy()
+    in_common = of_each.least(end) - of_each.most(known["start"].to_numpy())
+    common, apart = float(np.median(in_common)), float(np.median(of_each.most(end) - of_each.least(end)))
     unmoved: Clocks | None = None
-    if span["common"].min() > 0 and apart <= MOST_SCATTER * common:  # type: ignore[operator]
+    if in_common.min() > 0 and apart <= MOST_SCATTER * common:
         unmoved = replace(plain, uncertainty_ns=apart, tolerance_ns=_tolerance_ns(apart), at_once=True)
         if _level(known):
             return unmoved
         unmoved = unmoved if apart <= MOST_APART * common else None
     # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
-    known = known.with_columns(number=pl.col("collective").rank("dense").cast(pl.Int64) - 1)
+    known = known.with_columns(number=pl.Series(of_each.of_row))
     hosts = _hosts(recordings, known)
     offsets, unaligned = _offsets(hosts, known)
     moved = replace(plain, offsets=offsets, basis="aligned", hosts=len(hosts))
-    ends = pl.Series(moved.common_of(known["rank"].to_numpy(), known["end"].to_numpy()))
-    spreads = known.select("collective", end=ends).group_by("collective").agg(pl.col("end").max() - pl.col("end").min())
-    usual = float(np.median(spreads["end"].to_numpy()))
+    ends = moved.common_of(known["rank"].to_numpy(), end)
+    usual = float(np.median(of_each.most(ends) - of_each.least(ends)))
     # Ends of one collective that lie apart by more than all others do are of two.
     if unaligned or usual > ONE_CLOCK_NS * (1 if len(hosts) == 1 else OVER_A_NETWORK):
         # In a ring over a slow network some ranks end before others each time: as uncertain as that is their clock.

@@ -11,6 +11,7 @@ from tracekit import interval
 from tracekit.interval import Floats
 from tracekit.ranks.activities import compute_of
 from tracekit.ranks.digests import Talk
+from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.job_figures import (
     CauseShare,
     CollectiveClass,
@@ -56,19 +57,25 @@ class CollectiveTable:
 
     def __init__(self, joined: Joined) -> None:
         self.joined = joined
-        lasting = pl.col("end") - pl.col("start")
-        rows = joined.waits.joined(
-            "rank", "talk", "start", "step", exposed=pl.Series(_exposed(joined)), lasting=lasting
+        waits = joined.waits
+        rows = waits.parts.select(
+            *("rank", "talk", "start", "step"),
+            exposed=pl.Series(_exposed(joined)),
+            lasting=pl.col("end") - pl.col("start"),
         )
-        first = rows.group_by("collective", maintain_order=True).agg(pl.col("talk", "group", "how").first())
+        rows = waits.members.drop("late").hstack(rows[waits.members["part"]])
+        first = Runs(waits.members["collective"].to_numpy()).first
+        singles = waits.collectives.with_columns(talk=rows["talk"][first])
         kinds: dict[tuple[object, ...], int] = {}
-        known = first.select("talk", "group", "how").unique(maintain_order=True)
+        known = singles.select("talk", "group", "how").unique(maintain_order=True)
         numbers = [
             kinds.setdefault((*_told(joined.parts.talk[talk]), *others), len(kinds))
             for talk, *others in known.iter_rows()
         ]
-        of_kind = first.join(known.with_columns(kind=pl.Series(numbers, dtype=pl.Int64)), on=["talk", "group", "how"])
-        self.rows = rows.join(of_kind.select("collective", "kind"), on="collective", maintain_order="left")
+        known = known.with_columns(kind=pl.Series(numbers, dtype=pl.Int64))
+        #: Each collective at its number, and its parts.
+        self.alone = singles.join(known, on=["talk", "group", "how"], maintain_order="left")
+        self.rows = rows.with_columns(kind=self.alone["kind"].gather(rows["collective"]))
 
     def by_kind(self) -> tuple[CollectiveUse, ...]:
         """A row for each kind, group and size; the one with most time first."""
@@ -96,17 +103,17 @@ class CollectiveTable:
                 CollectivePart(rank, (start - zero) / 1e3 if known else None, waited / 1e3, (lasted - waited) / 1e3)
                 for rank, start, waited, lasted in table.select("rank", "start", "waiting", "lasting").iter_rows()
             )
-            first = table.row(0, named=True)
-            steps = self.joined.job.digests[first["rank"]].steps
+            rank, step = table.row(0, named=True)["rank"], table["step"][0]
+            steps = self.joined.job.digests[rank].steps
             reason = why.get(number, Why(()))
             found.append(
                 OneCollective(
                     **figures[number],
                     start_us=min((each.start_us for each in parts if each.start_us is not None), default=None),
-                    last_rank=first["last_rank"] if known else None,
+                    last_rank=self.alone["last_rank"][number] if known else None,
                     parts=parts,
                     number=number + 1,
-                    step=steps[first["step"]] if steps else None,
+                    step=steps[step] if steps else None,
                     causes=reason.causes,
                     where=reason.where,
                 )
@@ -117,8 +124,7 @@ class CollectiveTable:
         """The fields of a `CollectiveUse` for each kind, or each collective: sums over the collectives of it."""
         transfer = pl.col("lasting") - pl.col("waiting")
         sums = rows.group_by(of, maintain_order=True).agg(
-            pl.col("talk", "group", "how").first(),
-            count=pl.col("collective").n_unique(),
+            first=pl.col("collective").first(),
             transfer=transfer.sum(),
             usual=transfer.median(),
             waiting=pl.col("waiting").sum(),
@@ -126,8 +132,10 @@ class CollectiveTable:
         )
         waited = rows.group_by(of, "rank", maintain_order=True).agg(pl.col("waiting").sum()).sort(of, "rank")
         waits = _listed(waited, of, lambda rank, ns: RankWait(rank, ns / 1e3))
-        single = rows.unique("collective", keep="first", maintain_order=True)
-        spreads = dict(single.group_by(of).agg(pl.col("spread").median()).iter_rows())
+        single = self.alone[rows["collective"].unique().sort()]
+        sums = sums.hstack(self.alone[sums["first"]].select("talk", "group", "how"))
+        of_each = single.group_by(of).agg(pl.col("spread").median(), pl.len())
+        spreads = {at: (spread, count) for at, spread, count in of_each.iter_rows()}
         late = single.filter((pl.col("spread") > 0) & (pl.col("last_rank") >= 0))
         late = (
             late.group_by(of, "last_rank", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
@@ -139,7 +147,10 @@ class CollectiveTable:
             at, talk = row[of], self.joined.parts.talk[row["talk"]]
             more = {"late_ranks": tuple(lates.get(at, ())), "waiting_us": tuple(waits[at])}
             width = widths.get(at, talk.bytes)
-            found.append(self._figures_of(talk, width, row, spreads[at]) | more | {"rank_bytes": given.get(at, ())})
+            spread, count = spreads[at]
+            found.append(
+                {"count": count, "rank_bytes": given.get(at, ())} | self._figures_of(talk, width, row, spread) | more
+            )
         return found
 
     def _figures_of(self, talk: Talk, width: int | None, row: dict[str, Any], spread_ns: float) -> dict[str, Any]:
@@ -155,7 +166,6 @@ class CollectiveTable:
             "ranks": ranks,
             "dtype": talk.dtype,
             "bytes": width,
-            "count": row["count"],
             "transfer_us": row["transfer"] / 1e3,
             "arrival_spread_us": spread_ns / 1e3 if clocks.known else None,
             "algbw_gbps": algorithm,

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tracekit.interval import Bools, Ints
 from tracekit.ranks.digests import RankSummary, Talk
 from tracekit.ranks.fleets.ends import Places, split_by_ends
+from tracekit.ranks.fleets.runs import Runs, in_order
 from tracekit.ranks.job_figures import MatchedBy
 
 #: Those that all of a group take part in.
@@ -28,9 +29,9 @@ LEFT = {"part": pl.Int64, "why": pl.String}
 class Parts(Struct, frozen=True):
     """`every` has a row for each rank's part in each collective: `part` (its place), `rank`, `start`, `end` (as if all
     clocks were one), `step`, `talk`, `sequence` and `covered`. `members` are those that were joined: `collective` and
-    `part`. `about` has a row for each collective: `how` it was joined, its `group` (a place in `groups`), and whether
-    it is `one_way`: then `flows` says which part gives to which. `left` has the others' `part` and `why`; None where
-    counts differ, so that its end may tell."""
+    `part`, in that order. `about` has a row for each collective, in order: `how` it was joined, its `group` (a place in
+    `groups`), and whether it is `one_way`: then `flows` says which part gives to which. `left` has the others' `part`
+    and `why`; None where counts differ, so that its end may tell."""
 
     talk: tuple[Talk, ...]
     every: pl.DataFrame
@@ -60,7 +61,9 @@ def join_parts(summaries: dict[int, RankSummary]) -> Parts:
     members, about, left = _by_names(rows, talk, summaries, groups)
     first = int(about["collective"].max()) + 1 if about.height else 0  # type: ignore[arg-type]
     pairs, unpaired = _pairs(every.filter(exchanges == "pairs"), talk, [*summaries], first)
-    exchanged = pl.concat([pairs.select("collective", part=name) for name in ("giver", "taker")]).unique().sort("part")
+    exchanged = sorted_members(*(pairs.select("collective", part=name) for name in ("giver", "taker"))).unique(
+        maintain_order=True
+    )
     flows = pl.concat([_with_root(members, every, talk), _some_only(members, every, talk), pairs])
     one_way = set(flows["collective"].unique()) | _rooted(members, every, talk)
     about = pl.concat([about, _about_pairs(exchanged, every, talk, groups)])
@@ -71,7 +74,7 @@ def join_parts(summaries: dict[int, RankSummary]) -> Parts:
     return Parts(
         talk,
         every,
-        pl.concat([members, exchanged]),
+        sorted_members(members, exchanged),
         about.with_columns(one_way=pl.col("collective").is_in([*one_way])),
         flows,
         tuple(groups.numbers),
@@ -79,15 +82,24 @@ def join_parts(summaries: dict[int, RankSummary]) -> Parts:
     )
 
 
+def sorted_members(*tables: pl.DataFrame) -> pl.DataFrame:
+    """All of them, in the order of collectives and of their ranks."""
+    members = pl.concat(tables)
+    return members[in_order(members["collective"].to_numpy(), members["part"].to_numpy())]
+
+
 def _about_pairs(exchanged: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk], groups: Groups) -> pl.DataFrame:
     """As `Parts.about`: the group is that of the first part, or of its ranks where nobody states any."""
-    rows = exchanged.hstack(every.select("rank", "talk")[exchanged["part"]])
-    found = rows.group_by("collective").agg(pl.col("talk").first(), pl.col("rank").sort()).sort("collective")
+    rank, kind = (every[name].to_numpy()[exchanged["part"].to_numpy()] for name in ("rank", "talk"))
+    runs = Runs(exchanged["collective"].to_numpy())
     stated = [groups.number(each.ranks) if each.exchange == "pairs" and each.ranks else -1 for each in talk]
-    known = pl.Series(stated, dtype=pl.Int64).gather(found["talk"]).to_list()
-    ranks = found["rank"].to_list() if -1 in known else []
-    of = [at if at >= 0 else groups.number(tuple(ranks[row])) for row, at in enumerate(known)]
-    return found.select("collective", how=pl.lit("pair"), group=pl.Series(of, dtype=pl.Int64))
+    of = np.array(stated, dtype=np.int64)[kind[runs.first]]
+    for at in np.flatnonzero(of < 0).tolist():
+        some = slice(runs.first[at], runs.first[at] + runs.counts[at])
+        of[at] = groups.number(tuple(rank[some].tolist()))
+    return pl.DataFrame({"collective": runs.numbers, "group": of}).select(
+        "collective", how=pl.lit("pair"), group="group"
+    )
 
 
 def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.DataFrame]:
@@ -209,7 +221,7 @@ def _by_occurrence(rows: _Rows) -> Ints:
     many as most; where no two ranks have equally many, or most have none, none are."""
     # A number twice on one rank is of two kernels of one call: the k-th of each.
     key = _numbered(rows.kind, np.where(rows.by_number[rows.kind], rows.sequence, -1))
-    place, count = _places(key * (int(rows.rank.max(initial=0)) + 1) + rows.rank)
+    place, count = _places(key, rows.rank)
     usual, alike = (each[key] for each in _usual_counts(key, rows.rank, count, place))
     recorded = rows.recorded[rows.kind]
     most = rows.by_number[rows.kind] | (2 * alike >= recorded)
@@ -255,15 +267,13 @@ def _places_of_groups(summaries: dict[int, RankSummary]) -> Places:
     return Places(tuple(each for each in apart if len(each) > 1), len(hosts) == 1 and None not in hosts)
 
 
-def _places(key: Ints) -> tuple[Ints, Ints]:
-    """Of each its place among those that are equal, and how many they are."""
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(key) else order
-    counts = np.diff(np.append(first, len(key)))
+def _places(key: Ints, rank: Ints) -> tuple[Ints, Ints]:
+    """Of each its place among those of its rank that are equal, and how many they are. Ranks are in order."""
+    order = in_order(key, np.arange(len(key)))
+    runs = Runs(np.cumsum((np.diff(key[order], prepend=-1) != 0) | (np.diff(rank[order], prepend=-1) != 0)))
     place, count = np.empty_like(order), np.empty_like(order)
-    place[order] = np.arange(len(key)) - np.repeat(first, counts)
-    count[order] = np.repeat(counts, counts)
+    place[order] = np.arange(len(key)) - runs.first[runs.of_row]
+    count[order] = runs.counts[runs.of_row]
     return place, count
 
 

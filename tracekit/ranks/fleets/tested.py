@@ -12,6 +12,7 @@ from tracekit.interval import Floats
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.ranks.digests import RankSummary, Talk
 from tracekit.ranks.fleets.collectives import BUS_FACTORS, VARYING
+from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.stragglers import (
     FALSE_ALARMS,
@@ -133,22 +134,24 @@ def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[
     of_rank = np.zeros(max(summaries) + 1, dtype=np.int64)
     for rank, one in summaries.items():
         of_rank[rank] = hosts.setdefault(one.host_name or f"rank {rank}", len(hosts))
-    host = pl.Series(of_rank[waits.parts["rank"].to_numpy()])
-    rows = waits.joined("rank", "end", "talk", host=host).filter(pl.col("talk").is_in(large))
-    widths = pl.Series([each.bytes for each in talk], dtype=pl.Int64).gather(rows["talk"])
-    talks = pl.Series(numbers, dtype=pl.Int64).gather(rows["talk"])
-    single = (
-        rows.with_columns(talk=talks, width=widths)
-        .group_by("collective")
-        .agg(
-            ns=(pl.col("end") - pl.col("last")).median(),
-            width=pl.col("width").max(),
-            talk=pl.col("talk").min(),
-            begun=pl.col("last").first(),
-            first=pl.col("rank").min(),
-            to=pl.col("rank").max(),
-            across=pl.col("host").min() != pl.col("host").max(),
-        )
+    collective, part = (waits.members[name].to_numpy() for name in ("collective", "part"))
+    kind = waits.parts["talk"].to_numpy()[part]
+    kept = np.isin(kind, large)
+    collective, part, kind = collective[kept], part[kept], kind[kept]
+    runs = Runs(collective)
+    rank, end = (waits.parts[name].to_numpy()[part] for name in ("rank", "end"))
+    last, host = waits.collectives["last"].to_numpy(), of_rank[rank]
+    single = pl.DataFrame(
+        {
+            "collective": runs.numbers,
+            "ns": runs.medians(end - last[collective]),
+            "width": runs.most(np.array([each.bytes or 0 for each in talk], dtype=np.int64)[kind]),
+            "talk": runs.least(np.array(numbers, dtype=np.int64)[kind]),
+            "begun": last[runs.numbers],
+            "first": runs.least(rank),
+            "to": runs.most(rank),
+            "across": runs.least(host) != runs.most(host),
+        }
     )
     links = (
         single.filter(pl.col("ns") > 0)

@@ -17,7 +17,8 @@ from tracekit.interval import Ints
 from tracekit.ranks.digests import RankRecording, Talk
 from tracekit.ranks.fleets.clocks import Clocks
 from tracekit.ranks.fleets.ends import APART_SHARE, Loose, Times, grow_by_ends, meet_by_ends
-from tracekit.ranks.fleets.parts import MEMBERS, Groups, Parts
+from tracekit.ranks.fleets.parts import MEMBERS, Groups, Parts, sorted_members
+from tracekit.ranks.fleets.runs import Runs, in_order
 
 
 class FleetWaits(Struct, frozen=True):
@@ -40,7 +41,8 @@ class FleetWaits(Struct, frozen=True):
 
 
 class Settled(Struct, frozen=True):
-    """Of `Parts` what clocks do not contradict, and what ends join."""
+    """Of `Parts` what clocks do not contradict, and what ends join; `members` and `about` are in the order of
+    collectives, of which each has parts."""
 
     parts: pl.DataFrame
     members: pl.DataFrame
@@ -78,7 +80,7 @@ def settle(parts: Parts, clocks: Clocks, recordings: Mapping[int, RankRecording]
 def _with_fault(parts: Parts, every: pl.DataFrame, clocks: Clocks, *, of_two: bool) -> pl.DataFrame:
     """`Parts.about` with `why` it cannot be one collective, or tells nothing; None of a sound one. A job `of_two` ranks
     has one group."""
-    about = parts.about.join(_spans(parts.members, every), on="collective", how="left", maintain_order="left")
+    about = parts.about.hstack(_spans(parts.members, every))
     about = about.join(_over(parts.flows, every), on="collective", how="left", maintain_order="left")
     widths = pl.Series([len(ranks) for ranks in parts.groups], dtype=pl.Int64).gather(about["group"])
     alone = (pl.col("parts") < 2) | (pl.col("one_way") & pl.col("over").is_null())
@@ -103,14 +105,17 @@ def _with_fault(parts: Parts, every: pl.DataFrame, clocks: Clocks, *, of_two: bo
 
 def _spans(members: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
     """Of each collective when its first and last part began, and the soonest and the last were over."""
-    times = members.hstack(every.select("start", "end")[members["part"]])
-    return times.group_by("collective").agg(
-        first=pl.col("start").min(),
-        last=pl.col("start").max(),
-        soonest=pl.col("end").min(),
-        end=pl.col("end").max(),
-        shortest=(pl.col("end") - pl.col("start")).min(),
-        parts=pl.len(),
+    runs = Runs(members["collective"].to_numpy())
+    start, end = (every[name].to_numpy()[members["part"].to_numpy()] for name in ("start", "end"))
+    return pl.DataFrame(
+        {
+            "first": runs.least(start),
+            "last": runs.most(start),
+            "soonest": runs.least(end),
+            "end": runs.most(end),
+            "shortest": runs.least(end - start),
+            "parts": runs.counts,
+        }
     )
 
 
@@ -177,7 +182,7 @@ def _with_joined(
     kept = settled.members.filter(~pl.col("collective").is_in([*grown]))
     return replace(
         settled,
-        members=pl.concat([kept, pl.DataFrame(found, schema=MEMBERS, orient="row")]),
+        members=sorted_members(kept, pl.DataFrame(found, schema=MEMBERS, orient="row")),
         about=pl.concat(
             [settled.about.with_columns(how=ends), pl.DataFrame(about, schema=settled.about.schema, orient="row")]
         ),
@@ -188,63 +193,58 @@ def _with_joined(
 def measure_waits(settled: Settled, clocks: Clocks) -> FleetWaits:
     """On unknown clocks the shortest kernel of a collective is taken for its transfer: what others took longer they
     waited at least; who was waited for nobody knows."""
-    began = settled.members.select("collective", began=settled.parts["start"].gather(settled.members["part"]))
-    order = began.group_by("collective").agg(pl.col("began").min()).sort("began", "collective")
-    about = order.join(settled.about, on="collective", maintain_order="left").with_row_index("number")
-    about = about.with_columns(pl.col("number").cast(pl.Int64))
-    numbered = settled.members.join(about.select("collective", "number", "one_way"), on="collective")
-    times = numbered.select("part", "one_way", collective="number")
-    times = times.hstack(settled.parts.select("rank", "start", "end")[times["part"]])
+    about, number, part = _by_begin(settled)
+    runs, one_way = Runs(number), about["one_way"].to_numpy()
+    rank, start, end = (settled.parts[name].to_numpy()[part] for name in ("rank", "start", "end"))
     if not clocks.known:
         # As if all had left at once.
-        times = times.with_columns(start=pl.col("start") - pl.col("end"), end=pl.lit(0, dtype=pl.Int64))
-    times = _waiting(times.sort("collective", "start", "rank"), settled)
+        start, end = start - end, np.zeros_like(end)
+    last = runs.most(start)
+    came_last = runs.most(np.where(start == last[number], rank, -1))
+    waiting = np.where(one_way[number], 0, np.minimum(last[number], end) - start)
+    late = np.where(waiting > 0, came_last[number], -1)
+    if settled.flows.height:
+        row_of = np.zeros(settled.parts.height, dtype=np.int64)
+        row_of[part] = np.arange(len(part))
+        along = _of_flows(settled)
+        rows = row_of[along["part"].to_numpy()]
+        waiting[rows], late[rows] = along["waiting"].to_numpy(), along["late"].to_numpy()
     if not clocks.known:
-        times = times.with_columns(late=pl.lit(-1, dtype=pl.Int64))
-    of_each = times.group_by("collective", maintain_order=True).agg(
-        first=pl.col("start").first(),
-        last=pl.col("start").last(),
-        came_last=pl.col("rank").last(),
-        longest=pl.col("waiting").max(),
-        whom=pl.col("late").sort_by("waiting", "rank", descending=[True, False]).first(),
+        late, came_last = np.full_like(late, -1), np.full_like(came_last, -1)
+    longest = runs.most(waiting)
+    # Of several that waited as long the first.
+    whom = late[runs.least(np.where(waiting == longest[number], np.arange(len(part)), len(part)))]
+    first = runs.least(start)
+    collectives = about.select(
+        pl.Series("collective", np.arange(len(first))),
+        "how",
+        "group",
+        "one_way",
+        first=pl.Series(first),
+        last=pl.Series(last),
+        last_rank=pl.Series(np.where(whom >= 0, whom, came_last)),
+        spread=pl.Series(np.where(one_way, longest, last - first)),
     )
-    last_rank = pl.when(pl.col("whom") >= 0).then("whom").otherwise("came_last")
-    collectives = (
-        about.select("how", "group", "one_way")
-        .hstack(of_each)
-        .select(
-            "collective",
-            "how",
-            "group",
-            "one_way",
-            "first",
-            "last",
-            last_rank=last_rank if clocks.known else pl.lit(-1, dtype=pl.Int64),
-            spread=pl.when("one_way").then("longest").otherwise(pl.col("last") - pl.col("first")),
-        )
-    )
-    members = times.sort("collective", "rank").select("collective", "part", "waiting", "late")
+    members = pl.DataFrame({"collective": number, "part": part, "waiting": waiting, "late": late})
     columns: dict[str, Ints] = {}
     for name in ("collective", "waiting", "late"):
         columns[name] = np.full(settled.parts.height, -1, dtype=np.int64)
-        columns[name][members["part"].to_numpy()] = members[name].to_numpy()
+        columns[name][part] = members[name].to_numpy()
     parts = settled.parts.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
     return FleetWaits(parts, members, collectives, settled.groups, settled.left)
 
 
-def _waiting(times: pl.DataFrame, settled: Settled) -> pl.DataFrame:
-    """With how long each part waited, and for which rank: at barriers for the last to start. `times` are in that
-    order."""
-    waiting = pl.min_horizontal(pl.col("start").last().over("collective"), "end") - pl.col("start")
-    last = pl.col("rank").last().over("collective")
-    times = times.with_columns(waiting=pl.when("one_way").then(0).otherwise(waiting), last=last)
-    times = times.with_columns(late=pl.when(pl.col("waiting") > 0).then("last").otherwise(-1)).drop("last")
-    if not settled.flows.height:
-        return times
-    flows = times.join(_of_flows(settled), on="part", how="left", maintain_order="left", suffix="_flow")
-    return flows.with_columns(
-        pl.coalesce("waiting_flow", "waiting").alias("waiting"), late=pl.coalesce("late_flow", "late")
-    )
+def _by_begin(settled: Settled) -> tuple[pl.DataFrame, Ints, Ints]:
+    """What is known of the collectives in the order in which they began, and, in that order, each part with its
+    collective's place."""
+    members = settled.members["part"].to_numpy()
+    runs = Runs(settled.members["collective"].to_numpy())
+    order = np.lexsort((runs.numbers, runs.least(settled.parts["start"].to_numpy()[members])))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    number = place[runs.of_row]
+    rows = in_order(number, members)
+    return settled.about[order], number[rows], members[rows]
 
 
 def _of_flows(settled: Settled) -> pl.DataFrame:
