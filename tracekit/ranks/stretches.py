@@ -18,8 +18,8 @@ from tracekit.ranks.lateness import Lateness
 
 SinceZero = Callable[[int, Ints], Ints]
 
-#: Stretches, and ranks in each.
-MOST_STRETCHES, MOST_RANKS = 6, 64
+#: Stretches, of a job of which some ranks are not drawn, and ranks in each.
+MOST_STRETCHES, MOST_OF_SOME, MOST_RANKS = 6, 2, 64
 #: Where a stretch has more bars, those shorter than this share of it are drawn together.
 MOST_BARS, FINEST = 30_000, 1 / 1500
 #: So much longer than the arrivals lie apart a stretch is at most, and so much is added after the collective.
@@ -79,7 +79,7 @@ class _Labels:
 
     def of(self, names: pl.Series, kind: str) -> Ints:
         known = {name: self.number(name, kind) for name in names.unique(maintain_order=True)}
-        return np.array([known[name] for name in names], dtype=np.int64)
+        return names.replace_strict(known, return_dtype=pl.Int64).to_numpy()
 
 
 def draw_stretches(
@@ -90,8 +90,9 @@ def draw_stretches(
     if not joined.clocks.known or not worst:
         return ()
     since_zero = joined.since_zero()
-    chosen = _stretches(since_zero, {each.collective: each for each in lateness}, worst)
     ranks = _ranks(joined.digests, worst, waited)
+    most = MOST_STRETCHES if len(ranks) == len(joined.job.digests) else MOST_OF_SOME
+    chosen = _stretches(since_zero, {each.collective: each for each in lateness}, worst, most)
     labels = _Labels()
     # In each stretch the bars of one rank after the other: not all of all ranks are held at once.
     parts: list[list[tuple[int, _Bars, _Bars]]] = [[] for _ in chosen]
@@ -118,7 +119,7 @@ def draw_stretches(
 
 
 def _stretches(
-    since_zero: SinceZero, why: dict[int, Lateness], worst: Sequence[OneCollective]
+    since_zero: SinceZero, why: dict[int, Lateness], worst: Sequence[OneCollective], most: int
 ) -> list[tuple[OneCollective, int, int, int]]:
     """Collective, begin, end, and when its last rank arrived, on the common clock."""
     chosen: list[tuple[OneCollective, int, int, int]] = []
@@ -138,7 +139,7 @@ def _stretches(
         begin = max(begin, arrival - LONGEST * spread, 0)
         over = arrival + round((each.transfer_us or 0.0) * 1e3 / len(each.parts))
         chosen.append((each, begin, over + round(AFTER * (over - begin)), arrival))
-        if len(chosen) == MOST_STRETCHES:
+        if len(chosen) == most:
             break
     return chosen
 

@@ -13,6 +13,7 @@ from tracekit.ranks.digests import RankDigest, RankSummary
 from tracekit.ranks.fleets.accounts import account_ranks, exposed_of
 from tracekit.ranks.fleets.axes import Axis, find_axes, group_ranks
 from tracekit.ranks.fleets.collectives import CollectiveTable, Why
+from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.fleets.steps import Steps, lay_out_steps, list_step_rows, spread_by_step
 from tracekit.ranks.fleets.stragglers import LEAST_STEPS
 from tracekit.ranks.fleets.tested import explain_straggler, find_stragglers, sum_waits
@@ -42,8 +43,9 @@ from tracekit.ranks.world import count_steps
 #: So many of a rank's collectives are none of the others' where recordings are of different stretches of the job.
 MOSTLY_OTHER = 0.5
 OF_OTHERS = ("counts_differ", "ends_disagree", "not_at_once")
-#: So many ranks are read in full, and of these so many for being late, or slow: they, and those that waited for them.
-MOST_EXPLAINED, MOST_LATE = 24, 3
+#: Of so many ranks all are read in full, and all explained. Of more, summaries are read first: then so many are, and of
+#: these so many for being late, or slow: they, and those that waited for them.
+MOST_HELD, MOST_EXPLAINED, MOST_LATE = 64, 16, 3
 
 
 class Reduced(Struct, frozen=True):
@@ -81,7 +83,7 @@ def choose_explained(reduced: Reduced) -> tuple[int, ...]:
     """The ranks to be read in full: all, or those that were waited for most or are slow, who waited longest for them,
     who loses most to communication, and, evenly, some that do the same work as these."""
     ranks = [use.rank for use in reduced.uses]
-    if len(ranks) <= MOST_EXPLAINED:
+    if len(ranks) <= MOST_HELD:
         return tuple(ranks)
     for_whom: dict[int, float] = {}
     longest: dict[int, WaitedFor] = {}
@@ -208,9 +210,9 @@ def notes_of(joined: Joined) -> tuple[RankNote, ...]:
         rank = max(skews, key=lambda each: skews[each])
         notes.append(statements.StartSkew(rank=rank, most_us=skews[rank]))
     recorded = [sum(rank in skews for rank in ranks) for ranks in waits.groups]
-    members = waits.members.group_by("collective").len()
-    whole = waits.collectives.join(members, on="collective").filter(~pl.col("one_way"))
-    lacking = int((whole["len"] < pl.Series(recorded, dtype=pl.Int64).gather(whole["group"])).sum())
+    counts = Runs(waits.members["collective"].to_numpy()).counts
+    expected = np.array(recorded, dtype=np.int64)[waits.collectives["group"].to_numpy()]
+    lacking = int(((counts < expected) & ~waits.collectives["one_way"].to_numpy()).sum())
     if lacking:
         notes.append(statements.PartsMissing(count=lacking, of=waits.collectives.height))
     if (unmatched := _unmatched(joined)) and len(skews) > 1:

@@ -25,7 +25,7 @@ from tracekit.ranks.report.tables import UNMATCHED, account_table, foremost, unm
 from tracekit.ranks.report.words import PARTS
 from tracekit.ranks.statements import notes as statements
 from tracekit.ranks.statements.findings import LateRank
-from tracekit.ranks.telling import MOST_EXPLAINED, tell_ranks
+from tracekit.ranks.telling import MOST_HELD, tell_ranks
 from tracekit.report.document import Explorer, HeatMap, Timelines
 from tracekit.report.markdown import LONGEST, markdown_of, stacked
 from tracekit.report.page import page_of
@@ -110,7 +110,7 @@ def test_sixty_four_ranks_are_a_small_page_and_a_short_summary() -> None:
     assert len(page(64).encode()) < MOST_BYTES / 4
     assert len(markdown_of(report)) < LONGEST / 2
     (timelines,) = (block for block in report.drawn() if isinstance(block, Timelines))
-    assert {len(each["sides"]) for each in timelines.data["recordings"]} == {MOST_EXPLAINED}
+    assert {len(each["sides"]) for each in timelines.data["recordings"]} == {MOST_HELD}
     assert len(timelines.choices) == len(timelines.data["recordings"]) == len(timelines.recordings)
     assert len(printed(shown_overview(ranks_overview(told), None, Path("page.html")), 100).splitlines()) <= MOST_LINES
 

@@ -182,10 +182,12 @@ def _hosts(recordings: Mapping[int, RankRecording], known: pl.DataFrame) -> list
     named: dict[str, list[int]] = {}
     nameless: list[list[int]] = []
     sums: list[Floats] = []
-    for (rank,), table in known.partition_by("rank", as_dict=True, maintain_order=True).items():
+    ranks = known["rank"].unique().to_list()
+    for rank in ranks:
         if (name := recordings[rank].host_name) is not None:
             named.setdefault(name, []).append(rank)
-            continue
+    others = known.filter(pl.col("rank").is_in([rank for rank in ranks if recordings[rank].host_name is None]))
+    for (rank,), table in others.partition_by("rank", as_dict=True, maintain_order=True).items():
         number, ends = table["number"].to_numpy(), table["end"].to_numpy()
         agree = (at for at, some in enumerate(sums) if _agree(_differences(some, number, ends)))
         at = next(agree, len(sums))
@@ -208,17 +210,17 @@ def _offsets(hosts: list[tuple[int, ...]], known: pl.DataFrame) -> tuple[dict[in
     """Of the ranks of all hosts but the largest, and the ranks that share collectives with others and fit no line."""
     largest = max(hosts, key=lambda host: (len(host), -host[0]))
     of_rank = np.zeros(int(known["rank"].max()) + 1, dtype=np.int64)  # type: ignore[arg-type]
-    for at, host in enumerate(hosts):
-        of_rank[[*host]] = at
-    rows = known.select("number", "end", host=pl.Series(of_rank[known["rank"].to_numpy()]))
-    rows = rows.filter(pl.col("host").n_unique().over("number") > 1)
-    of_host = {
-        host: table.drop("host").to_numpy().T for (host,), table in rows.partition_by("host", as_dict=True).items()
-    }
+    for at, ranks in enumerate(hosts):
+        of_rank[[*ranks]] = at
+    number, end = known["number"].to_numpy(), known["end"].to_numpy()
+    host = of_rank[known["rank"].to_numpy()]
+    runs = Runs(number)
+    shared = (runs.least(host) != runs.most(host))[runs.of_row]
+    of_host = {at: (number[own], end[own]) for at in range(len(hosts)) if (own := shared & (host == at)).any()}
     offsets: dict[int, Offset] = {}
     #: When the parts of each collective ended on hosts whose clocks are told; NaN where none had one.
     middles = np.full(int(known["number"].max()) + 1, np.nan)  # type: ignore[arg-type]
-    _add_middles(middles, *of_host.pop(hosts.index(largest), np.zeros((2, 0), dtype=np.int64)))
+    _add_middles(middles, *of_host.pop(hosts.index(largest), (number[:0], end[:0])))
     while True:
         found = {host: each for host, (number, ends) in of_host.items() if (each := _offset(number, ends, middles))}
         for host, each in found.items():
@@ -232,9 +234,9 @@ def _offsets(hosts: list[tuple[int, ...]], known: pl.DataFrame) -> tuple[dict[in
 
 def _add_middles(middles: Floats, number: Ints, ends: Ints | Floats) -> None:
     """Of collectives that have none yet the median end of a host's parts."""
-    fresh = pl.DataFrame({"number": number, "end": ends}).filter(pl.Series(np.isnan(middles[number])))
-    medians = fresh.group_by("number").agg(pl.col("end").cast(pl.Float64).median())
-    middles[medians["number"].to_numpy()] = medians["end"].to_numpy()
+    fresh = np.isnan(middles[number])
+    runs = Runs(number[fresh])
+    middles[runs.numbers] = runs.medians(ends[fresh])
 
 
 def _agree(apart: Floats) -> bool:
@@ -267,9 +269,9 @@ def _offset(number: Ints, ends: Ints, middles: Floats) -> Offset | None:
 
 
 def slope(moments: Floats, values: Floats) -> float:
-    """Theil-Sen's slope, of at most some hundreds of points: one wrong pair does not move it (Sen, JASA 63, 1968)."""
+    """Theil-Sen's slope, of at most 200 points: one wrong pair does not move it (Sen, JASA 63, 1968)."""
     order = np.argsort(moments)
-    some = order[np.linspace(0, len(order) - 1, min(len(order), 400)).astype(np.int64)]
+    some = order[np.linspace(0, len(order) - 1, min(len(order), 200)).astype(np.int64)]
     x, y = moments[some], values[some]
     first, second = np.triu_indices(len(x), 1)
     apart = x[second] - x[first]

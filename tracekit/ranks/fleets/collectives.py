@@ -64,8 +64,8 @@ class CollectiveTable:
             lasting=pl.col("end") - pl.col("start"),
         )
         rows = waits.members.drop("late").hstack(rows[waits.members["part"]])
-        first = Runs(waits.members["collective"].to_numpy()).first
-        singles = waits.collectives.with_columns(talk=rows["talk"][first])
+        self.runs = Runs(waits.members["collective"].to_numpy())
+        singles = waits.collectives.with_columns(talk=rows["talk"][self.runs.first])
         kinds: dict[tuple[object, ...], int] = {}
         known = singles.select("talk", "group", "how").unique(maintain_order=True)
         numbers = [
@@ -86,9 +86,9 @@ class CollectiveTable:
 
     def worst(self) -> tuple[int, ...]:
         """The collectives in which ranks waited longest, all together."""
-        waited = self.rows.group_by("collective", maintain_order=True).agg(pl.col("waiting").sum())
-        waited = waited.filter(pl.col("waiting") > 0).sort("waiting", descending=True, maintain_order=True)
-        return tuple(waited["collective"].head(MOST_WORST))
+        waited = self.runs.sums(self.rows["waiting"].to_numpy())
+        longest = np.argsort(-waited, kind="stable")[:MOST_WORST]
+        return tuple(longest[waited[longest] > 0].tolist())
 
     def singles(self, numbers: Sequence[int], why: Mapping[int, Why]) -> tuple[OneCollective, ...]:
         """These, each alone."""

@@ -26,7 +26,7 @@ class Runs:
     def sums(self, values: Ints | Floats) -> Ints | Floats:
         return np.add.reduceat(values, self.first) if len(values) else values
 
-    def medians(self, values: Ints) -> Floats:
+    def medians(self, values: Ints | Floats) -> Floats:
         """Numbers of equally many rows are one table."""
         found = np.zeros(len(self.first))
         for count in np.unique(self.counts).tolist():

@@ -12,7 +12,7 @@ from tracekit.interval import Floats
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.ranks.digests import RankSummary, Talk
 from tracekit.ranks.fleets.collectives import BUS_FACTORS, VARYING
-from tracekit.ranks.fleets.runs import Runs
+from tracekit.ranks.fleets.runs import Runs, in_order
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.stragglers import (
     FALSE_ALARMS,
@@ -38,7 +38,7 @@ MOST_PRICE = 0.35
 
 
 #: By process group, or pair: nanoseconds and bytes of each transfer.
-_Links = dict[tuple[object, ...], list[tuple[float, int]]]
+_Links = dict[tuple[object, ...], Floats]
 
 
 class Tested(Struct, frozen=True):
@@ -153,14 +153,11 @@ def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[
             "across": runs.least(host) != runs.most(host),
         }
     )
-    links = (
-        single.filter(pl.col("ns") > 0)
-        .sort("begun", "collective")
-        .group_by("talk", "across", "first", "to", maintain_order=True)
-        .agg("ns", "width")
-    )
-    kinds: dict[tuple[object, ...], _Links] = defaultdict(dict)
-    for row in links.iter_rows(named=True):
+    single = single.filter(pl.col("ns") > 0).sort("talk", "across", "first", "to", "begun", "collective")
+    links = single.group_by("talk", "across", "first", "to", maintain_order=True).len()
+    every = np.split(single.select("ns", "width").to_numpy().T, np.cumsum(links["len"].to_numpy())[:-1], axis=1)
+    kinds: dict[tuple[object, ...], dict[tuple[object, ...], list[Floats]]] = defaultdict(dict)
+    for row, transfers in zip(links.iter_rows(named=True), every, strict=False):
         each = talk[row["talk"]]
         is_pair = each.exchange == "pairs"
         ranks = (row["first"], row["to"]) if is_pair else each.ranks
@@ -168,28 +165,29 @@ def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[
             "send" if is_pair else each.collective,
             *(each.dtype, None if each.collective == VARYING else each.bytes, len(ranks) or each.size, row["across"]),
         )
-        kinds[kind].setdefault((each.group, ranks), []).extend(zip(row["ns"], row["width"], strict=True))
-    return [
-        _family(kind, groups)
-        for kind, groups in kinds.items()
-        if sum(len(some) >= LEAST_COUNT for some in groups.values()) >= LEAST_PEERS
-    ]
+        kinds[kind].setdefault((each.group, ranks), []).append(transfers)
+    families = []
+    for kind, groups in kinds.items():
+        joined = {key: np.concatenate(own, axis=1) for key, own in groups.items()}
+        some = {key: own for key, own in joined.items() if own.shape[1] >= LEAST_COUNT}
+        if len(some) >= LEAST_PEERS:
+            families.append(_family(kind, some))
+    return families
 
 
 def _family(kind: tuple[object, ...], groups: _Links) -> _Family:
-    some = {key: own for key, own in groups.items() if len(own) >= LEAST_COUNT}
-    most = max(map(len, some.values()))
-    usual_bytes = float(np.median([width for transfers in some.values() for _, width in transfers]))
-    lasting = np.full((len(some), most), np.nan)
-    for row, transfers in enumerate(some.values()):
-        lasting[row, : len(transfers)] = [ns * usual_bytes / width for ns, width in transfers]
+    most = max(ns.shape[0] for ns, _ in groups.values())
+    usual_bytes = float(np.median(np.concatenate([widths for _, widths in groups.values()])))
+    lasting = np.full((len(groups), most), np.nan)
+    for row, (ns, widths) in enumerate(groups.values()):
+        lasting[row, : len(ns)] = ns * usual_bytes / widths
     middles = known_median(lasting, axis=1)
     usual = float(known_median(middles))
     shares = lasting / usual - 1
     factor, size = BUS_FACTORS.get(str(kind[0])), int(kind[3] or 0)  # type: ignore[call-overload]
     width = usual_bytes * (factor(size) if factor and size else 1)
     units: list[dict[str, object]] = []
-    for (name, ranks), own, middle in zip(some, lasting, middles.tolist(), strict=True):
+    for (name, ranks), own, middle in zip(groups, lasting, middles.tolist(), strict=True):
         units.append(
             {
                 "kind": "link",
@@ -202,14 +200,18 @@ def _family(kind: tuple[object, ...], groups: _Links) -> _Family:
                 "lost_us": float(np.nansum(own - usual)) / 1e3,
             }
         )
-    return _Family(units, shares, excess_of(shares, np.zeros(len(some), dtype=np.int64)), LEAST_OF_LINK)
+    return _Family(units, shares, excess_of(shares, np.zeros(len(groups), dtype=np.int64)), LEAST_OF_LINK)
 
 
 def sum_waits(waits: FleetWaits) -> tuple[WaitedFor, ...]:
     """How long each rank waited for each other."""
-    told = waits.parts.filter((pl.col("late") >= 0) & (pl.col("waiting") > 0))
-    sums = told.group_by("rank", "late").agg(pl.col("waiting").sum()).sort("rank", "late")
-    return tuple(WaitedFor(rank, late, ns / 1e3) for rank, late, ns in sums.iter_rows())
+    rank, late, waiting = (waits.parts[name].to_numpy() for name in ("rank", "late", "waiting"))
+    some = np.flatnonzero((late >= 0) & (waiting > 0))
+    rows = some[in_order(rank[some], late[some])]
+    runs = Runs(rank[rows] * (int(late.max(initial=0)) + 1) + late[rows])
+    first = rows[runs.first]
+    told = (each.tolist() for each in (rank[first], late[first], runs.sums(waiting[rows]) / 1e3))
+    return tuple(map(WaitedFor, *told))
 
 
 def explain_straggler(each: Straggler, steps: Steps, waited: Sequence[WaitedFor]) -> Straggler:

@@ -111,10 +111,15 @@ class RanksReading(Struct, frozen=True):
 
 def _is_digest(place: str) -> bool:
     """Told by its name; a file of this machine also by how it begins."""
-    if files.is_url(place) or not Path(place).is_file():
-        return files.is_url(place) and place.endswith(DIGEST)
-    with Path(place).open("rb") as file:
-        return place.endswith(DIGEST) or file.read(len(MAGIC)) == MAGIC
+    if files.is_url(place):
+        return place.endswith(DIGEST)
+    path = Path(place)
+    return path.is_file() and (place.endswith(DIGEST) or _begins_as_one(path))
+
+
+def _begins_as_one(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def _footer_of(digest: str) -> bytes:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
+from tracekit.interpreter import collector_paused
 from tracekit.measure.engines import opened_engine
 from tracekit.ranks.joining import hold, match_ranks
 from tracekit.ranks.reading.loading import RanksReading, memory_to_read, read_fleet, read_fully, read_ranks
-from tracekit.ranks.telling import Reduced, choose_explained, list_collectives, reduce_ranks, tell_ranks
+from tracekit.ranks.telling import MOST_HELD, Reduced, choose_explained, list_collectives, reduce_ranks, tell_ranks
 from tracekit.ranks.world import notes_of_unread
 
 if TYPE_CHECKING:
@@ -18,22 +19,19 @@ if TYPE_CHECKING:
     from tracekit.ranks.job_figures import OneCollective, Ranks
     from tracekit.ranks.joined import Joined
 
-#: Digests that are held at once: of more ranks summaries are read first, then the digests of those that are explained.
-MOST_HELD = 64
-
 
 def tell_recordings(
     found: Sequence[str], reading: RanksReading, engine: str, *, drawn: bool, each_alone: bool
 ) -> tuple[Ranks, tuple[OneCollective, ...] | None]:
     """With timelines where it is to be drawn, and each collective by itself where that is asked for. What cannot be
     read is a note. Raises TracekitError where nothing can."""
-    with opened_engine(engine, memory_to_read(found)) as executor:
+    with opened_engine(engine, memory_to_read(found)) as executor, collector_paused():
         if len(found) <= MOST_HELD:
             joined = join_recordings(found, reading, executor)
             reduced = reduce_ranks(joined)
         else:
             joined, reduced = _join_many(found, reading, executor)
-    return tell_ranks(joined, reduced, drawn=drawn), list_collectives(joined) if each_alone else None
+        return tell_ranks(joined, reduced, drawn=drawn), list_collectives(joined) if each_alone else None
 
 
 def _join_many(found: Sequence[str], reading: RanksReading, executor: Executor | None) -> tuple[Joined, Reduced]:

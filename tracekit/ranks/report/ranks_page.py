@@ -10,7 +10,7 @@ from tracekit.ranks.report import tables as sections
 from tracekit.ranks.report.overview import ranks_overview, saved_words
 from tracekit.ranks.report.rank_timelines import rank_timelines
 from tracekit.ranks.statements.findings import Straggler
-from tracekit.ranks.telling import MOST_EXPLAINED
+from tracekit.ranks.telling import MOST_HELD
 from tracekit.report import document as doc
 from tracekit.report.composition.shared import folded
 from tracekit.report.sections.call import CALL_PARTS
@@ -70,7 +70,7 @@ def ranks_report(told: Ranks) -> doc.Report:
             "method",
             "How this was measured",
             "waiting, causes, bandwidth",
-            doc.Bullets("Method", (*words.HOW, *(words.MANY_HOW if len(told.ranks) > MOST_EXPLAINED else ()))),
+            doc.Bullets("Method", (*words.HOW, *(words.MANY_HOW if len(told.ranks) > MOST_HELD else ()))),
             short="Method",
         ),
     )
