@@ -5,6 +5,7 @@ ranks in a ring, or that give and take at once each time, do equal work. Ranks o
 where a group has at most one rank of each: data and tensor parallel groups do, that of all ranks does not.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -46,7 +47,10 @@ def stages_of(meetings: Mapping[int, Sequence[Meeting]]) -> tuple[Ranks, ...]:
                 pairs |= {(min(rank, other), max(rank, other)) for other in (*each.targets, *each.sources)}
                 if not each.targets or not each.sources:
                     one_way.add(rank)
-    pipelines = [each for each in _joined(pairs) if one_way & {*each} and _in_a_row(each, pairs)]
+    neighbours = Counter(rank for pair in pairs for rank in pair)
+    pipelines = [
+        each for each in _joined(pairs) if one_way & {*each} and _in_a_row([neighbours[rank] for rank in each])
+    ]
     of_pipeline = {rank: at for at, ranks in enumerate(pipelines) for rank in ranks}
     parts = [[rank] for rank in of_pipeline]
     groups = {each.group for some in meetings.values() for each in some if each.exchange != "pairs"}
@@ -65,9 +69,9 @@ def peers_of(ranks: Iterable[int], stages: Sequence[Ranks]) -> tuple[Ranks, ...]
     return tuple(tuple(sorted(part)) for part in parts if part)
 
 
-def _in_a_row(ranks: Ranks, pairs: set[Ranks]) -> bool:
-    met = [pair for pair in pairs if pair[0] in ranks]
-    return len(met) == len(ranks) - 1 and all(sum(rank in pair for pair in met) <= 2 for rank in ranks)
+def _in_a_row(neighbours: Sequence[int]) -> bool:
+    """By how many neighbours each of the ranks has."""
+    return sum(neighbours) == 2 * (len(neighbours) - 1) and max(neighbours) <= 2
 
 
 def _joined(parts: Iterable[Iterable[int]]) -> list[Ranks]:

@@ -19,7 +19,7 @@ from tracekit.ranks.lateness import Lateness
 SinceZero = Callable[[int, Ints], Ints]
 
 #: Stretches, of a job of which some ranks are not drawn, and ranks in each.
-MOST_STRETCHES, MOST_OF_SOME, MOST_RANKS = 6, 2, 64
+MOST_STRETCHES, MOST_OF_SOME, MOST_RANKS = 6, 1, 64
 #: Where a stretch has more bars, those shorter than this share of it are drawn together.
 MOST_BARS, FINEST = 30_000, 1 / 1500
 #: So much longer than the arrivals lie apart a stretch is at most, and so much is added after the collective.

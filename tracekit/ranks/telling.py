@@ -1,6 +1,8 @@
 """From joined recordings to what they say together: figures of all ranks, and why, of those that are read in full."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import cast
 
 import numpy as np
@@ -34,7 +36,7 @@ from tracekit.ranks.joining import match_ranks
 from tracekit.ranks.late_ranks import LatePlaces, causes_of, explain_lateness
 from tracekit.ranks.lateness import Lateness, find_lateness
 from tracekit.ranks.overlap import price_overlap
-from tracekit.ranks.stages import find_stages
+from tracekit.ranks.stages import find_stages, peers_of
 from tracekit.ranks.statements import notes as statements
 from tracekit.ranks.stretches import draw_stretches
 from tracekit.ranks.work import compare_work
@@ -81,7 +83,7 @@ def reduce_ranks(joined: Joined) -> Reduced:
 
 def choose_explained(reduced: Reduced) -> tuple[int, ...]:
     """The ranks to be read in full: all, or those that were waited for most or are slow, who waited longest for them,
-    who loses most to communication, and, evenly, some that do the same work as these."""
+    who loses most to communication, and of each of these some that do the same work."""
     ranks = [use.rank for use in reduced.uses]
     if len(ranks) <= MOST_HELD:
         return tuple(ranks)
@@ -95,13 +97,17 @@ def choose_explained(reduced: Reduced) -> tuple[int, ...]:
     late = sorted(for_whom, key=lambda rank: (-for_whom[rank], rank))[:MOST_LATE]
     worst = max(reduced.uses, key=lambda use: (use.exposed_transfer_us or 0.0) / (use.span_us or 1.0)).rank
     first = dict.fromkeys((*late, *slow[:MOST_LATE]))
-    foremost = dict.fromkeys((*first, *(longest[rank].rank for rank in first if rank in longest), worst))
-    chosen = [*foremost]
+    chosen = dict.fromkeys((*first, *(longest[rank].rank for rank in first if rank in longest), worst))
     peers = dict(zip(ranks, reduced.steps.peers.tolist(), strict=True))
-    alike = {peers[rank] for rank in chosen}
-    others = [rank for rank in ranks if rank not in foremost and peers[rank] in alike]
-    evenly = np.linspace(0, len(others) - 1, min(MOST_EXPLAINED - len(chosen), len(others))).astype(np.int64)
-    return tuple(sorted({*chosen, *(others[at] for at in evenly)}))
+    counts = Counter(peers[rank] for rank in chosen)
+    others = {each: [rank for rank in ranks if peers[rank] == each and rank not in chosen] for each in counts}
+    while len(chosen) < MOST_EXPLAINED and any(others.values()):
+        # Of those that do the same work as the fewest that are chosen one that is far from the last.
+        fewest = min((each for each, left in others.items() if left), key=lambda each: counts[each])
+        left = others[fewest]
+        chosen[left.pop(len(left) // 2)] = None
+        counts[fewest] += 1
+    return tuple(sorted(chosen))
 
 
 def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = False) -> Ranks:
@@ -113,7 +119,10 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
     stages = tuple(some for each in reduced.stages if (some := tuple(rank for rank in each if rank in digests)))
     work, lateness, places = compare_work(digests, stages), find_lateness(joined), LatePlaces(digests)
     late = explain_lateness(lateness, reduced.waited, places)
-    uses = _with_digests(joined, reduced.uses, work.slower)
+    slower = work.slower
+    if len(digests) < len(summaries):
+        slower = _beside_all(slower, reduced.uses, peers_of(digests, stages))
+    uses = _with_digests(joined, reduced.uses, slower)
     table, unmatched = CollectiveTable(joined), _unmatched(joined)
     collectives, worst = table.by_kind(), _worst(table, lateness, places)
     alike = _alike(joined, unmatched)
@@ -158,6 +167,15 @@ def _worst(table: CollectiveTable, lateness: Sequence[Lateness], places: LatePla
         if each.collective in numbers
     }
     return table.singles(numbers, why)
+
+
+def _beside_all(
+    slower: Mapping[int, float], uses: Sequence[RankUse], peers: Sequence[Sequence[int]]
+) -> dict[int, float]:
+    """Of few ranks the usual one may be slow itself: by as much as the figures of all ranks say."""
+    by_all = {use.rank: use.slower for use in uses}
+    usual = {rank: median(by_all[one] for one in part) for part in peers for rank in part}
+    return {rank: (1 + own) * (1 + usual[rank]) - 1 for rank, own in slower.items()}
 
 
 def _with_digests(joined: Joined, uses: Sequence[RankUse], slower: dict[int, float]) -> tuple[RankUse, ...]:

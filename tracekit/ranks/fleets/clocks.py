@@ -126,7 +126,12 @@ def align_clocks(recordings: Mapping[int, RankRecording], joined: pl.DataFrame) 
     # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
     known = known.with_columns(number=pl.Series(of_each.of_row))
     hosts = _hosts(recordings, known)
-    offsets, unaligned = _offsets(hosts, known)
+    # Unnamed hosts are taken for one where their clocks are close: each of their ranks gets a line of its own.
+    named = [host for host in hosts if recordings[host[0]].host_name is not None]
+    nameless = [(rank,) for host in hosts if host not in named for rank in host]
+    offsets, unaligned = _offsets([*named, *nameless] if len(hosts) > 1 else hosts, known)
+    if unaligned:
+        offsets, unaligned = _offsets(hosts, known)
     moved = replace(plain, offsets=offsets, basis="aligned", hosts=len(hosts))
     ends = moved.common_of(known["rank"].to_numpy(), end)
     usual = float(np.median(of_each.most(ends) - of_each.least(ends)))
@@ -269,9 +274,9 @@ def _offset(number: Ints, ends: Ints, middles: Floats) -> Offset | None:
 
 
 def slope(moments: Floats, values: Floats) -> float:
-    """Theil-Sen's slope, of at most 200 points: one wrong pair does not move it (Sen, JASA 63, 1968)."""
+    """Theil-Sen's slope, of at most 80 points: one wrong pair does not move it (Sen, JASA 63, 1968)."""
     order = np.argsort(moments)
-    some = order[np.linspace(0, len(order) - 1, min(len(order), 200)).astype(np.int64)]
+    some = order[np.linspace(0, len(order) - 1, min(len(order), 80)).astype(np.int64)]
     x, y = moments[some], values[some]
     first, second = np.triu_indices(len(x), 1)
     apart = x[second] - x[first]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
-from tracekit.interpreter import collector_paused
 from tracekit.measure.engines import opened_engine
 from tracekit.ranks.joining import hold, match_ranks
 from tracekit.ranks.reading.loading import RanksReading, memory_to_read, read_fleet, read_fully, read_ranks
@@ -25,7 +24,7 @@ def tell_recordings(
 ) -> tuple[Ranks, tuple[OneCollective, ...] | None]:
     """With timelines where it is to be drawn, and each collective by itself where that is asked for. What cannot be
     read is a note. Raises TracekitError where nothing can."""
-    with opened_engine(engine, memory_to_read(found)) as executor, collector_paused():
+    with opened_engine(engine, memory_to_read(found)) as executor:
         if len(found) <= MOST_HELD:
             joined = join_recordings(found, reading, executor)
             reduced = reduce_ranks(joined)
