@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import polars as pl
 import pytest
 from msgspec.structs import replace
@@ -143,19 +144,22 @@ def test_two_ranks_that_take_turns_on_a_gpu_are_joined_by_place_where_nobody_els
     assert {each.reason for each in told.unmatched} == (set() if size == 2 else {"ends_disagree"})
 
 
-def test_many_ranks_on_hosts_with_clocks_of_their_own_are_told_apart() -> None:
+@pytest.mark.parametrize("apart_ns", [7 * 10**6, 25_000])
+def test_hosts_that_nobody_names_are_aligned_however_close_their_clocks(apart_ns: int) -> None:
     digests = dict.fromkeys(range(64), make_digest(0, 64, talk=[(10, 20)], kernels=[(0, 10, "gemm")]))
     draw = random.Random(5)
-    ends = {
-        (rank, at): at * 10**6 + rank // 4 * 7 * 10**6 + draw.randrange(5000) for rank in digests for at in range(9)
-    }
-    rows = [(at, rank, ends[rank, at] - 50_000, ends[rank, at]) for rank in digests for at in range(9)]
-    clocks = align_clocks(
-        digests,
-        pl.DataFrame(rows, schema=["collective", "rank", "start", "end"], orient="row").sort("collective", "rank"),
-    )
-    assert (clocks.basis, clocks.hosts) == ("aligned", 16)
+    rows = [
+        (at, rank, end - 50_000, end)
+        for at in range(9)
+        for rank in digests
+        for end in [at * 10**6 + rank // 4 * apart_ns + draw.randrange(5000)]
+    ]
+    every = pl.DataFrame(rows, schema=["collective", "rank", "start", "end"], orient="row")
+    clocks = align_clocks(digests, every)
+    assert clocks.basis == "aligned" and (clocks.hosts == 16 or apart_ns < 60_000)
     assert clocks.uncertainty_ns is not None and clocks.uncertainty_ns < 10_000
+    ends = clocks.common_of(every["rank"].to_numpy(), every["end"].to_numpy()).reshape(9, 64)
+    assert np.ptp(ends, axis=1).max() < 10_000
 
 
 @pytest.mark.parametrize("late_by_us", [0.0, 150.0])

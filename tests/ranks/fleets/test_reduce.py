@@ -198,17 +198,3 @@ def test_collectives_of_two_kinds_are_not_one_because_their_numbers_are_large() 
     ].to_list() == [0]
     apart = join_parts({0: replace(one, talk=talk, parts=first), 1: replace(other, talk=talk, parts=last)})
     assert not apart.members.height and apart.left["part"].to_list() == [0, 1]
-
-
-def test_hosts_that_nobody_names_and_whose_clocks_are_close_get_no_common_clock() -> None:
-    """Two of every three hosts are 20 us apart: taken for one, each is late for the other's collectives."""
-    hosts: dict[str | None, int] = {}
-    nameless = []
-    for each in make_fleet("planted").summaries():
-        host = hosts.setdefault(each.host_name, len(hosts))
-        offset_ns = int(make_fleet("planted").offsets[host])
-        close = host // 3 * 1_000_000 + host % 3 * 20_000
-        nameless.append(replace(each, host_name=None, origin_ns=each.origin_ns - offset_ns + close))
-    found = {(each.kind, each.name or each.ranks) for each in join_ranks(nameless).stragglers}
-    of_host = {("rank", (rank,)) for rank in range(20, 24)}
-    assert found == {("rank", (SLOW,)), ("link", "dp{}_{}".format(*SLOW_LINK)), *of_host}
