@@ -237,8 +237,8 @@ class RankFinding(Statement):
 
     as_written = WrittenRankFinding
     beside = ("rank", "saving_us")
-    #: Why to do that, and what shows more; empty where nothing does.
-    why = command = ""
+    #: What to do, of which `rank`, why, and what shows more; empty where that depends on more than the finding.
+    does = why = command = ""
     rank: int | None
     saving_us: float | None
 
@@ -246,8 +246,7 @@ class RankFinding(Statement):
         raise NotImplementedError
 
     def to_do(self) -> str:
-        """Empty where that depends on more than the finding."""
-        return ""
+        return self.does.format(rank=self.rank)
 
     def written(self) -> WrittenRankFinding:
         return WrittenRankFinding(
