@@ -124,6 +124,32 @@ def _hosts(summaries: dict[int, RankSummary], shares: Floats) -> list[_Family]:
 def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
     """Process groups, and pairs of ranks, by the time their transfers take once all have come: nobody is late there.
     All-to-alls, which may be of other bytes each time, by the time for as many as is usual."""
+    single = _transfers(summaries, waits, talk)
+    single = single.filter(pl.col("ns") > 0).sort("talk", "across", "first", "to", "begun", "collective")
+    links = single.group_by("talk", "across", "first", "to", maintain_order=True).len()
+    every = np.split(single.select("ns", "width").to_numpy().T, np.cumsum(links["len"].to_numpy())[:-1], axis=1)
+    kinds: dict[tuple[object, ...], dict[tuple[object, ...], list[Floats]]] = defaultdict(dict)
+    for row, transfers in zip(links.iter_rows(named=True), every, strict=False):
+        each = talk[row["talk"]]
+        is_pair = each.exchange == "pairs"
+        ranks = (row["first"], row["to"]) if is_pair else each.ranks
+        kind = (
+            "send" if is_pair else each.collective,
+            *(each.dtype, None if each.collective == VARYING else each.bytes, len(ranks) or each.size, row["across"]),
+        )
+        kinds[kind].setdefault((each.group, ranks), []).append(transfers)
+    families = []
+    for of, groups in kinds.items():
+        joined = {key: np.concatenate(own, axis=1) for key, own in groups.items()}
+        some = {key: own for key, own in joined.items() if own.shape[1] >= LEAST_COUNT}
+        if len(some) >= LEAST_PEERS:
+            families.append(_family(of, some))
+    return families
+
+
+def _transfers(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[Talk]) -> pl.DataFrame:
+    """A row for each large collective: its `talk`, of all-to-alls the first of any size; how many `ns` its transfer
+    took and of what `width`; when it had `begun`, its `first` and last (`to`) rank; whether it is `across` hosts."""
     large = [at for at, each in enumerate(talk) if (each.bytes or 0) >= LEAST_BYTES]
     known: dict[object, int] = {}
     numbers = [
@@ -141,7 +167,7 @@ def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[
     runs = Runs(collective)
     rank, end = (waits.parts[name].to_numpy()[part] for name in ("rank", "end"))
     last, host = waits.collectives["last"].to_numpy(), of_rank[rank]
-    single = pl.DataFrame(
+    return pl.DataFrame(
         {
             "collective": runs.numbers,
             "ns": runs.medians(end - last[collective]),
@@ -153,26 +179,6 @@ def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[
             "across": runs.least(host) != runs.most(host),
         }
     )
-    single = single.filter(pl.col("ns") > 0).sort("talk", "across", "first", "to", "begun", "collective")
-    links = single.group_by("talk", "across", "first", "to", maintain_order=True).len()
-    every = np.split(single.select("ns", "width").to_numpy().T, np.cumsum(links["len"].to_numpy())[:-1], axis=1)
-    kinds: dict[tuple[object, ...], dict[tuple[object, ...], list[Floats]]] = defaultdict(dict)
-    for row, transfers in zip(links.iter_rows(named=True), every, strict=False):
-        each = talk[row["talk"]]
-        is_pair = each.exchange == "pairs"
-        ranks = (row["first"], row["to"]) if is_pair else each.ranks
-        kind = (
-            "send" if is_pair else each.collective,
-            *(each.dtype, None if each.collective == VARYING else each.bytes, len(ranks) or each.size, row["across"]),
-        )
-        kinds[kind].setdefault((each.group, ranks), []).append(transfers)
-    families = []
-    for kind, groups in kinds.items():
-        joined = {key: np.concatenate(own, axis=1) for key, own in groups.items()}
-        some = {key: own for key, own in joined.items() if own.shape[1] >= LEAST_COUNT}
-        if len(some) >= LEAST_PEERS:
-            families.append(_family(kind, some))
-    return families
 
 
 def _family(kind: tuple[object, ...], groups: _Links) -> _Family:

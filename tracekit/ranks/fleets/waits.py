@@ -204,11 +204,7 @@ def measure_waits(settled: Settled, clocks: Clocks) -> FleetWaits:
     waiting = np.where(one_way[number], 0, np.minimum(last[number], end) - start)
     late = np.where(waiting > 0, came_last[number], -1)
     if settled.flows.height:
-        row_of = np.zeros(settled.parts.height, dtype=np.int64)
-        row_of[part] = np.arange(len(part))
-        along = _of_flows(settled)
-        rows = row_of[along["part"].to_numpy()]
-        waiting[rows], late[rows] = along["waiting"].to_numpy(), along["late"].to_numpy()
+        _wait_along_flows(settled, part, waiting, late)
     if not clocks.known:
         late, came_last = np.full_like(late, -1), np.full_like(came_last, -1)
     longest = runs.most(waiting)
@@ -245,6 +241,15 @@ def _by_begin(settled: Settled) -> tuple[pl.DataFrame, Ints, Ints]:
     number = place[runs.of_row]
     rows = in_order(number, members)
     return settled.about[order], number[rows], members[rows]
+
+
+def _wait_along_flows(settled: Settled, part: Ints, waiting: Ints, late: Ints) -> None:
+    """Writes how long those parts waited that give or take along flows, and for whom."""
+    row_of = np.zeros(settled.parts.height, dtype=np.int64)
+    row_of[part] = np.arange(len(part))
+    along = _of_flows(settled)
+    rows = row_of[along["part"].to_numpy()]
+    waiting[rows], late[rows] = along["waiting"].to_numpy(), along["late"].to_numpy()
 
 
 def _of_flows(settled: Settled) -> pl.DataFrame:
