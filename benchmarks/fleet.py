@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.ranks.digest_file import digest_bytes
 from tracekit.ranks.digests import RankDigest, RankSummary, Talk
-from tracekit.ranks.fleets.reduce import reduce_fleet
 from tracekit.ranks.job_figures import Ranks
 from tracekit.ranks.reading.loading import RanksReading
+from tracekit.ranks.telling import join_ranks
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -560,7 +560,7 @@ def judge(shape: Shape, recorded: Recorded, seeds: range, *, clean: bool) -> Non
     """Prints what was missed and what was found that is not there, fleet by fleet."""
     for seed in seeds:
         truth = Truth() if clean else planted(shape, np.random.default_rng(seed))
-        told = reduce_fleet(list(Fleet(shape, truth, recorded, seed).summaries()))
+        told = join_ranks(list(Fleet(shape, truth, recorded, seed).summaries()))
         missed, false = planted_of(truth) - found_of(told), found_of(told) - planted_of(truth)
         say(f"fleet {seed}: {len(told.stragglers)} found, missed {missed or 0}, false {false or 0}")
 

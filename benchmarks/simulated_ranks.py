@@ -21,9 +21,9 @@ from tests.traces import Json, make_call, make_event, make_kernel, make_op, make
 
 from benchmarks.planted_ranks_check import NAMED
 from tracekit.ranks.job_figures import Ranks
-from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.reading.loading import RanksReading, read_ranks
 from tracekit.ranks.reading.recordings import find_recordings
+from tracekit.ranks.telling import join_ranks
 
 PLANTS = ("host_50", "host_250", "host_1000", "loader_250", "loader_1000", "item", "gpu_50", "gpu_250", "gpu_1000")
 JITTERS_US = (0, 50, 500)

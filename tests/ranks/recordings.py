@@ -11,9 +11,9 @@ from typing import Any, Literal
 from tests.traces import Json, make_call, make_kernel, make_op
 
 from tracekit.ranks.job_figures import Ranks
-from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.reading.loading import RanksReading, read_ranks
 from tracekit.ranks.reading.recordings import find_recordings
+from tracekit.ranks.telling import join_ranks
 
 #: Where a recording says what a collective is: on its kernel, on the host around its launch (older, AMD), on the host
 #: before it (calls that are launched together), or nowhere.

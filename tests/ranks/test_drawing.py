@@ -8,7 +8,8 @@ from tests.ranks.jobs import make_digest, simulate
 
 from tracekit.model.picture import Panel, Picture
 from tracekit.ranks.drawing import arrival, draw_ranks, release
-from tracekit.ranks.joining import join_ranks, match_ranks
+from tracekit.ranks.joining import match_ranks
+from tracekit.ranks.telling import join_ranks
 from tracekit.tracefile.perfetto import MOST_BYTES, estimate_bytes, slimmed
 
 
@@ -95,6 +96,6 @@ def test_64_ranks_take_no_more_room_than_their_slices_and_an_arrow_for_each_wait
     # Each step has one last rank, and 63 that waited for it.
     assert picture.arrows.height == 20 * 63
     lasts = Counter(row[0] for row in arrows(picture))
-    assert lasts == {last: 63 * times for last, times in Counter(joined.waits.last).items()}
+    assert lasts == {last: 63 * times for last, times in Counter(joined.waits.collectives["last_rank"]).items()}
     kept = slimmed(draw_ranks(joined), 1_000_000)
     assert estimate_bytes(kept) <= 1_000_000 and {len(panel.tracks) for panel in kept.panels} == {3}

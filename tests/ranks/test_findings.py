@@ -10,7 +10,7 @@ from tests.ranks.jobs import Stretch, make_digest, simulate
 
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import RankFinding
-from tracekit.ranks.joining import join_ranks
+from tracekit.ranks.telling import join_ranks
 
 #: Ten steps of a kernel and a collective, which takes a fifth of the step.
 STEPS = range(10)

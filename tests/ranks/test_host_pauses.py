@@ -10,9 +10,9 @@ from tests.ranks.jobs import US, make_digest
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.host_pauses import HostPause, find_pauses
 from tracekit.ranks.job_figures import RankFinding
-from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.lone_syncs import find_lone_syncs
 from tracekit.ranks.statements.findings import MoreLaunches
+from tracekit.ranks.telling import join_ranks
 
 STEPS, PLACES, STEP_US = 5, 8, 10_000
 #: How long the host lets the GPU wait before each kernel of a step.

@@ -2,16 +2,18 @@
 
 import random
 
+import numpy as np
 import polars as pl
 import pytest
 from msgspec.structs import replace
 from tests.ranks.jobs import make_digest, simulate
 
 from tracekit.errors import TracekitError
-from tracekit.ranks.clocks import align_clocks
 from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.fleets.clocks import align_clocks
 from tracekit.ranks.job_figures import Ranks
-from tracekit.ranks.joining import join_ranks
+from tracekit.ranks.summary import summarise
+from tracekit.ranks.telling import join_ranks
 
 
 def waiting_of(told: Ranks) -> list[float | None]:
@@ -142,17 +144,22 @@ def test_two_ranks_that_take_turns_on_a_gpu_are_joined_by_place_where_nobody_els
     assert {each.reason for each in told.unmatched} == (set() if size == 2 else {"ends_disagree"})
 
 
-def test_many_ranks_on_hosts_with_clocks_of_their_own_are_told_apart() -> None:
+@pytest.mark.parametrize("apart_ns", [7 * 10**6, 25_000])
+def test_hosts_that_nobody_names_are_aligned_however_close_their_clocks(apart_ns: int) -> None:
     digests = dict.fromkeys(range(64), make_digest(0, 64, talk=[(10, 20)], kernels=[(0, 10, "gemm")]))
     draw = random.Random(5)
-    ends = {
-        (rank, at): at * 10**6 + rank // 4 * 7 * 10**6 + draw.randrange(5000) for rank in digests for at in range(9)
-    }
-    clocks = align_clocks(
-        digests, [{rank: (ends[rank, at] - 50_000, ends[rank, at]) for rank in digests} for at in range(9)]
-    )
-    assert (clocks.basis, clocks.hosts) == ("aligned", 16)
+    rows = [
+        (at, rank, end - 50_000, end)
+        for at in range(9)
+        for rank in digests
+        for end in [at * 10**6 + rank // 4 * apart_ns + draw.randrange(5000)]
+    ]
+    every = pl.DataFrame(rows, schema=["collective", "rank", "start", "end"], orient="row")
+    clocks = align_clocks(digests, every)
+    assert clocks.basis == "aligned" and (clocks.hosts == 16 or apart_ns < 60_000)
     assert clocks.uncertainty_ns is not None and clocks.uncertainty_ns < 10_000
+    ends = clocks.common_of(every["rank"].to_numpy(), every["end"].to_numpy()).reshape(9, 64)
+    assert np.ptp(ends, axis=1).max() < 10_000
 
 
 @pytest.mark.parametrize("late_by_us", [0.0, 150.0])
@@ -272,6 +279,11 @@ def test_what_was_waited_for_others_to_start_recording_is_in_no_figure() -> None
     assert told.ranks[0].start_skew_us == pytest.approx(2_999_500)
     assert told.ranks[0].waiting_us == pytest.approx(800 + 300)
     assert "start_skew" in codes(told)
+    # The same where summaries are all there is.
+    for use, known in zip(join_ranks([summarise(early), summarise(late)]).ranks, told.ranks, strict=True):
+        assert use.start_skew_us == known.start_skew_us and use.waiting_us == known.waiting_us
+        own, known_own = (each.compute_us + each.idle_us for each in (use, known))
+        assert (use.span_us, own) == pytest.approx((known.span_us, known_own), rel=0.01)
 
 
 def test_no_recording_is_an_error() -> None:

@@ -11,7 +11,7 @@ from tests.ranks.recordings import Program, Talk, Work, play, record
 from tests.ranks.test_kinds import SEND_RECV, pair
 
 from tracekit.ranks.job_figures import RankFinding
-from tracekit.ranks.joining import join_ranks
+from tracekit.ranks.telling import join_ranks
 
 #: Two pipelines of two stages: 0 gives to 2, 1 gives to 3, whose ranks reduce together.
 PIPELINES, STAGES = ((0, 2), (1, 3)), ((0, 1), (2, 3))

@@ -7,7 +7,8 @@ from tests.ranks.jobs import make_digest, simulate
 from tracekit.ranks import stretches
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import Ranks, RankStretch
-from tracekit.ranks.joining import match_ranks, tell_ranks
+from tracekit.ranks.joining import match_ranks
+from tracekit.ranks.telling import tell_ranks
 
 
 def drawn(digests: list[RankDigest]) -> Ranks:

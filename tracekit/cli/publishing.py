@@ -9,7 +9,6 @@ from tracekit.cli.output import check_apart, command_line, command_of_report
 from tracekit.comparison.commands import measuring_command
 from tracekit.errors import TracekitError
 from tracekit.reading.reports import Destination, place_of_report, report_of_run, write_report
-from tracekit.reading.single_run import look_at_run
 from tracekit.report.terminal import shown
 from tracekit.report.thirty_lines import shown_overview
 from tracekit.report.words.not_compiled import because
@@ -66,6 +65,9 @@ def report_nothing_compiled(
 ) -> SingleRun:
     """Publishes the page of a run of which torch.compile compiled nothing: eager's, with the reason on top. `command`
     makes it anew. Raises TracekitError, with the reason, where eager's recording cannot be read."""
+    # Ranks are shown in less time than this takes to load.
+    from tracekit.reading.single_run import look_at_run
+
     try:
         single = look_at_run(folder, run, reading)
     except TracekitError as error:

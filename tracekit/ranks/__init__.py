@@ -29,9 +29,9 @@ WING = Wing(
         notes="tracekit.ranks.compared.notes:note_uneven_collectives",
         finders="tracekit.ranks.compared.findings:FINDERS",
         measures="tracekit.ranks.compared.measures:MEASURES",
-        account="tracekit.ranks.compared.account:communication_rows",
+        account="tracekit.ranks.compared.tables:communication_rows",
         table="tracekit.ranks.compared.tables:rank_lines",
-        section="tracekit.ranks.compared.section:rank_section",
+        section="tracekit.ranks.compared.tables:rank_section",
     ),
     beside="tracekit.ranks.reading.digesting:write_beside",
 )

@@ -25,7 +25,7 @@ from tracekit.ranks.fault import checked, checked_summary
 from tracekit.ranks.summary import pack, summarise, unpack, unzipped
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/10"
+SCHEMA = "tracekit.digest/11"
 #: What a digest's file begins and ends with.
 MAGIC = b"TKDG"
 #: Behind the footer: its length, its sum and MAGIC.

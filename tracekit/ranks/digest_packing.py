@@ -54,12 +54,10 @@ def unpacked(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 def _moments(activities: pl.DataFrame, collectives: pl.DataFrame) -> tuple[Ints, Ints]:
     """Where gaps may start, and where they may end."""
-    cuts = [collectives[name].to_numpy() for name in ("start_ns", "ready_ns")]
-    none = np.zeros(1, np.int64)
-    overs, begins = (
-        np.unique(np.concatenate([none, activities[name].to_numpy(), *cuts])) for name in ("end_ns", "start_ns")
-    )
-    return overs, begins
+    cuts = [np.zeros(1, np.int64), *(collectives[name].to_numpy() for name in ("start_ns", "ready_ns"))]
+    overs, begins = (np.sort(np.concatenate([activities[name].to_numpy(), *cuts])) for name in ("end_ns", "start_ns"))
+    # Each once: numpy's own `unique` hashes them first, and takes four times as long.
+    return tuple(each[np.diff(each, prepend=each[0] - 1) != 0] for each in (overs, begins))
 
 
 def _next(begins: Ints, starts: Ints) -> Ints:

@@ -99,6 +99,8 @@ class Talk(Struct, frozen=True):
     root: Rank | None
     targets: tuple[Rank, ...]
     sources: tuple[Rank, ...]
+    sent_bytes: Count | None = None  #: Of an all-to-all: those of others say nothing more.
+    received_bytes: Count | None = None
 
 
 class RankSummary(RankRecording, frozen=True, kw_only=True):

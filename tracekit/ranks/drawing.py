@@ -26,21 +26,27 @@ def draw_ranks(joined: Joined) -> Picture:
     panels = tuple(_panel(joined, rank, part) for rank, part in parts.items())
     if not joined.clocks.known:
         return Picture(panels, pl.DataFrame(schema=ARROWS), ARROWS_ARE, (NO_CLOCK,))
-    arrows = pl.DataFrame(list(_arrows(joined, parts)), schema=ARROWS, orient="row")
+    arrows = pl.DataFrame(list(_arrows(parts)), schema=ARROWS, orient="row")
     return Picture(panels, arrows, ARROWS_ARE)
 
 
-def _arrows(joined: Joined, parts: dict[int, pl.DataFrame]) -> Iterator[tuple[str, int, int, int, int]]:
+def _arrows(parts: dict[int, pl.DataFrame]) -> Iterator[tuple[str, int, int, int, int]]:
     """From where a rank arrived to where those that waited for it went on, which is at one moment: viewers let arrows
     lead to what began later, and kernels that wait began earlier."""
     panels = {rank: number for number, rank in enumerate(parts)}
-    known = {rank: part.select("name", "transfer_ns").rows() for rank, part in parts.items()}
-    for each, late in zip(joined.matching.collectives, joined.waits.late, strict=True):
-        rows = {it.rank: it.row for it in each.members}
-        for rank, other in late.items():
-            name, transfer_ns = known[rank][rows[rank]]
-            if transfer_ns > 0:
-                yield name, panels[other], arrival(rows[other]), panels[rank], release(rows[rank])
+    own = {
+        (number, rank): row for rank, part in parts.items() for row, number in enumerate(part["collective"]) if number
+    }
+    waits = sorted(
+        (number, rank, other, name)
+        for rank, part in parts.items()
+        for number, other, name, transfer_ns in part.select(
+            "collective", "waited_for", "name", "transfer_ns"
+        ).iter_rows()
+        if other is not None and transfer_ns > 0
+    )
+    for number, rank, other, name in waits:
+        yield name, panels[other], arrival(own[number, other]), panels[rank], release(own[number, rank])
 
 
 def arrival(row: int) -> int:

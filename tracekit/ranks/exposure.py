@@ -25,7 +25,8 @@ def find_exposed(
 ) -> Iterator[RankFinding]:
     """Transfer without compute beside it: that of all-gathers on all ranks, and what else the worst rank has."""
     told = [each for each in ranks if each.exposed_transfer_us is not None and each.span_us]
-    if not told or not collectives:
+    held = [each for each in told if each.rank in digests]
+    if not held or not collectives:
         return
     gathers = [each for each in collectives if each.name == "all_gather"]
     exposed_us = sum(each.exposed_transfer_us for each in gathers) / len(told)
@@ -39,7 +40,7 @@ def find_exposed(
         yield statements.ExposedAllGathers(
             None, exposed_us, exposed_transfer_us=exposed_us, share=share, of_transfer=of_transfer
         )
-    worst = max(told, key=lambda each: (each.exposed_transfer_us or 0.0) / each.span_us)
+    worst = max(held, key=lambda each: (each.exposed_transfer_us or 0.0) / each.span_us)
     own_us, transfer_us = (worst.exposed_transfer_us or 0.0), worst.transfer_us or 0.0
     if own_us - gathered_us < LEAST_EXPOSED * worst.span_us:
         return

@@ -1,7 +1,6 @@
 """What should a reader know or do, by what the ranks say together?"""
 
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median, median_low
 
 import polars as pl
@@ -10,7 +9,8 @@ from tracekit.model.analysis import OF_THE_GPU
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.exposure import find_exposed, find_small
 from tracekit.ranks.host_pauses import find_pauses
-from tracekit.ranks.job_figures import CollectiveUse, LateRank, RankFinding, RankUse, UnevenKernel
+from tracekit.ranks.job_figures import CollectiveUse, LateRank, RankFinding, RankUse, Straggler, UnevenKernel
+from tracekit.ranks.joined import Joined
 from tracekit.ranks.links import find_slow_links
 from tracekit.ranks.lone_syncs import find_lone_syncs
 from tracekit.ranks.stages import Ranks, peers_of
@@ -35,6 +35,8 @@ LEAST_COMPILED, LEAST_COMPILED_US = 0.01, 1000.0
 LEAST_MORE_LAUNCHES = 0.05
 #: Of an all-to-all a rank gives or takes so many times the mean.
 LEAST_UNEVEN_SPLIT = 1.25
+#: What findings repeat of a straggler.
+OF_STRAGGLER = ("name", "ranks", "excess", "ci95", "chance", "lost_us", "steps", "steps_slower")
 #: Causes that the profiler itself makes longer, call by call: a host that it slows more than others is late.
 OF_RECORDING = (
     *("op_dispatch", "launch_call", "compiled_wrapper", "guards", "profiler", "unattributed"),
@@ -43,42 +45,61 @@ OF_RECORDING = (
 
 
 def find(
+    joined: Joined,
     ranks: tuple[RankUse, ...],
     collectives: tuple[CollectiveUse, ...],
     late: tuple[LateRank, ...],
     uneven: tuple[UnevenKernel, ...],
     stages: tuple[tuple[int, ...], ...],
-    digests: dict[int, RankDigest],
     *,
     alike: bool,
 ) -> tuple[RankFinding, ...]:
-    """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
-    counts = {rank: count_steps(digest) for rank, digest in digests.items()}
+    """Ranks are only held against each other where their recordings are of `alike` stretches. `stages` are of those
+    that are read in full."""
+    digests = joined.digests
+    told = tuple(_of_ranks(joined, ranks, late, uneven, stages)) if alike and digests else ()
+    return (
+        *told,
+        *find_exposed(ranks, collectives, digests),
+        *find_slow_links(collectives, joined.job.digests),
+        *find_small(collectives),
+        *_uneven_split(collectives),
+    )
+
+
+def in_order(found: Iterable[RankFinding], stragglers: Sequence[Straggler]) -> tuple[RankFinding, ...]:
+    """The gravest first. A slow group that was tested, and is a straggler, is told as that."""
+    tested = {each.ranks for each in stragglers if each.kind == "link"}
+    found = [each for each in found if not (isinstance(each, statements.SlowGroup) and each.ranks in tested)]
+    order = {"error": 0, "warning": 1, "info": 2}
+    return tuple(sorted(found, key=lambda each: (order[each.severity], -(each.saving_us or 0.0))))
+
+
+def _of_ranks(
+    joined: Joined,
+    ranks: tuple[RankUse, ...],
+    late: tuple[LateRank, ...],
+    uneven: tuple[UnevenKernel, ...],
+    stages: tuple[tuple[int, ...], ...],
+) -> Iterator[RankFinding]:
+    """What single ranks differ in from the others."""
+    digests = joined.digests
+    counts = {rank: count_steps(each) for rank, each in joined.job.digests.items()}
     slow = tuple(_late_ranks(ranks, late, uneven, counts))
+    yield from slow
     peers = peers_of(digests, stages)
-    slower = any(each.slower >= LEAST_SLOWER for each in ranks)
-    work = tuple(_uneven_work(ranks, uneven, find_unsteady(digests, peers) if slower else frozenset()))
+    held = tuple(each for each in ranks if each.rank in digests)
+    slower = any(each.slower >= LEAST_SLOWER for each in held)
+    work = tuple(_uneven_work(held, uneven, find_unsteady(digests, peers) if slower else frozenset()))
     # More work that takes the GPU no time is the host's.
     launching = tuple(
         each for each in slow if isinstance(each, statements.SlowHost) and each.rank not in {one.rank for one in work}
     )
-    hosts = (
-        _held_up(ranks, late, slow, digests, peers),
-        _lone_syncs(digests, peers),
-        _more_launches(launching, digests, peers),
-    )
-    told = (slow, *hosts, _recompiled(ranks, digests), work)
-    # As if each had recorded as many steps as the one with most.
-    computed = {each.rank: each.compute_us * max(counts.values()) / counts[each.rank] for each in ranks}
-    found = [
-        *(chain(*told, find_uneven_stages(ranks, computed, stages)) if alike else ()),
-        *find_exposed(ranks, collectives, digests),
-        *find_slow_links(collectives, digests),
-        *find_small(collectives),
-        *_uneven_split(collectives),
-    ]
-    order = {"error": 0, "warning": 1, "info": 2}
-    return tuple(sorted(found, key=lambda each: (order[each.severity], -(each.saving_us or 0.0))))
+    yield from _held_up(ranks, late, slow, digests, peers)
+    yield from _lone_syncs(digests, peers)
+    yield from _more_launches(launching, digests, peers)
+    yield from _recompiled(ranks, digests)
+    yield from work
 
 
 def _late_ranks(
@@ -234,14 +255,49 @@ def find_uneven_stages(
 def _recompiled(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> Iterator[RankFinding]:
     """Ranks whose GPU is idle while code is compiled, longer than on others."""
     spent = {use.rank: sum(each.us for each in use.idle_causes if each.cause == "compile") for use in ranks}
-    for use in ranks if len(ranks) > 1 else ():
+    for use in ranks if len(ranks) > 1 and any(spent.values()) else ():
         more_us = spent[use.rank] - median(us for rank, us in spent.items() if rank != use.rank)
         if more_us < max(LEAST_COMPILED * use.span_us, LEAST_COMPILED_US):
             continue
-        places = digests[use.rank].places.filter((pl.col("cause") == "compile") & pl.col("where").is_not_null())
-        longest = places.sort(pl.col("end_ns") - pl.col("start_ns"), descending=True)["where"].head(1)
-        where = next(iter(longest), None)
+        where = None
+        if use.rank in digests:
+            places = digests[use.rank].places.filter((pl.col("cause") == "compile") & pl.col("where").is_not_null())
+            longest = places.sort(pl.col("end_ns") - pl.col("start_ns"), descending=True)["where"].head(1)
+            where = next(iter(longest), None)
         yield statements.Recompiled(use.rank, more_us, compile_us=more_us, share=more_us / use.span_us, where=where)
+
+
+def find_slow(
+    stragglers: Sequence[Straggler], ranks: tuple[RankUse, ...], found: Iterable[RankFinding]
+) -> Iterator[RankFinding]:
+    """Stragglers but those that are called late, of which more is told."""
+    late = {each.rank for each in found if isinstance(each, statements.LateRank)}
+    spans = {use.rank: use.span_us for use in ranks}
+    for each in stragglers:
+        span_us = max((spans[rank] for rank in each.ranks if rank in spans), default=0.0)
+        facts = {name: getattr(each, name) for name in OF_STRAGGLER}
+        facts |= {"share": each.lost_us / span_us if span_us else None}
+        if each.kind == "link":
+            yield statements.StragglerLink(
+                None,
+                each.lost_us,
+                **facts,
+                collective=each.collective,
+                message_bytes=each.bytes,
+                busbw_gbps=each.busbw_gbps or 0.0,
+                usual_gbps=each.usual_gbps or 0.0,
+            )
+        elif each.kind == "host" or each.ranks[0] not in late:
+            kind = statements.StragglerRank if each.kind == "rank" else statements.StragglerHost
+            cause = each.causes[0] if each.causes else None
+            yield kind(
+                each.ranks[0] if each.kind == "rank" else None,
+                each.lost_us,
+                **facts,
+                cause=cause.cause if cause else "unattributed",
+                cause_share=cause.us / each.lost_us if cause and each.lost_us else 0.0,
+                waited_us=each.waited_us,
+            )
 
 
 def _uneven_split(collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:

@@ -13,8 +13,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES, NOT_THE_HOST
+from tracekit.ranks.activities import whole_gaps
 from tracekit.ranks.digests import RankDigest
-from tracekit.ranks.gaps import whole_gaps
 
 #: `compile` has a finding of its own; `unattributed` is nobody's.
 CAUSES = tuple(cause for cause in IDLE_CAUSES if cause not in (*NOT_THE_HOST, "compile", "unattributed"))

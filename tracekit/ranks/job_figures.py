@@ -67,7 +67,9 @@ class RankUse(Struct, frozen=True):
     exposed_transfer_us: float | None
     idle_us: float
     idle_causes: tuple[CauseShare, ...]
-    overlap_price_us: float | None  #: By how much compute took longer beside collectives than alone.
+    overlap_price_us: (
+        float | None
+    )  #: By how much compute took longer beside collectives than alone; of many ranks told of some.
     overlap_price_ci95: tuple[float, float] | None
     slower: float  #: Time of the kernels that all ranks ran alike, by the median rank's, less one.
     collectives: int
@@ -235,8 +237,8 @@ class RankFinding(Statement):
 
     as_written = WrittenRankFinding
     beside = ("rank", "saving_us")
-    #: Why to do that, and what shows more; empty where nothing does.
-    why = command = ""
+    #: What to do, of which `rank`, why, and what shows more; empty where that depends on more than the finding.
+    does = why = command = ""
     rank: int | None
     saving_us: float | None
 
@@ -244,8 +246,7 @@ class RankFinding(Statement):
         raise NotImplementedError
 
     def to_do(self) -> str:
-        """Empty where that depends on more than the finding."""
-        return ""
+        return self.does.format(rank=self.rank)
 
     def written(self) -> WrittenRankFinding:
         return WrittenRankFinding(
@@ -360,8 +361,8 @@ class RanksFigures(Struct, frozen=True):
     findings: tuple[RankFinding, ...] = ()
     notes: tuple[RankNote, ...] = ()
     worst: tuple[OneCollective, ...] = ()  #: The single collectives with most waiting, the most first.
-    groups: tuple[RankGroup, ...] = ()  #: By host, and by each axis of parallelism; of a fleet.
-    stragglers: tuple[Straggler, ...] = ()  #: Of a fleet, those that lose most first.
+    groups: tuple[RankGroup, ...] = ()  #: By host, and by each axis of parallelism.
+    stragglers: tuple[Straggler, ...] = ()  #: Those that lose most first.
     straggler_rule: StragglerRule | None = None  #: None where too few ranks are alike to compare them.
     by_step: tuple[StepSpread, ...] = ()
     step_rows: tuple[StepRow, ...] = ()  #: Stragglers, and the others by neighbouring ranks.

@@ -6,30 +6,39 @@ import numpy as np
 from msgspec import Struct
 
 from tracekit.interval import Ints
-from tracekit.ranks.clocks import Clocks
-from tracekit.ranks.digests import RankDigest
-from tracekit.ranks.matching import Matching
-from tracekit.ranks.waiting import Waits
+from tracekit.ranks.digests import RankDigest, RankSummary
+from tracekit.ranks.fleets.clocks import Clocks
+from tracekit.ranks.fleets.parts import Parts
+from tracekit.ranks.fleets.waits import FleetWaits
 from tracekit.ranks.world import Job
 
 
 class Joined(Struct, frozen=True):
-    """The ranks of one job, their clocks, and their collectives with who waited in each. `digests` begin when all ranks
-    were being recorded; `skews_us` is what was cut off."""
+    """The ranks of one job, their clocks, and their collectives with who waited in each. `digests` are of those ranks
+    that are read in full. Recordings begin when all ranks were being recorded; `skews_us` is what was cut off."""
 
-    job: Job[RankDigest]
+    job: Job[RankSummary]
     digests: dict[int, RankDigest]
     skews_us: dict[int, float]
     clocks: Clocks
-    matching: Matching
-    waits: Waits
+    parts: Parts
+    waits: FleetWaits
+
+    def rows_of(self, rank: int) -> slice:
+        """Where the rank's collectives are among all parts: in the order of its digest."""
+        first, last = np.searchsorted(self.waits.parts["rank"].to_numpy(), (rank, rank + 1))
+        return slice(int(first), int(last))
+
+    @property
+    def zero_ns(self) -> int:
+        """When the first window of the job began, on the common clock."""
+        begins = {rank: np.array([each.windows[0][0]]) for rank, each in self.job.digests.items()}
+        return min(int(self.clocks.common(rank, begin)[0]) for rank, begin in begins.items())
 
     def since_zero(self) -> Callable[[int, Ints], Ints]:
         """Gives times of a rank's recording on the common clock, since the first window of the job began. Where the
         clocks are unknown each rank counts from its own."""
-        begins = {rank: each.windows[0][0] for rank, each in self.digests.items()}
         if not self.clocks.known:
-            return lambda rank, own_ns: own_ns - begins[rank]
-        common = self.clocks.common
-        zero = min(int(common(rank, np.array([begin]))[0]) for rank, begin in begins.items())
-        return lambda rank, own_ns: common(rank, own_ns) - zero
+            return lambda rank, own_ns: own_ns - self.job.digests[rank].windows[0][0]
+        zero = self.zero_ns
+        return lambda rank, own_ns: self.clocks.common(rank, own_ns) - zero

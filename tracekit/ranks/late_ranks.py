@@ -19,63 +19,6 @@ PLACED = 40
 PLACES = 3
 
 
-def explain_lateness(
-    digests: dict[int, RankDigest], found: Iterable[Lateness], waited: Iterable[WaitedFor]
-) -> tuple[LateRank, ...]:
-    """For each rank that was waited for, by whom how long and why. Those first that made most waiting themselves: one
-    that is late for an earlier collective passes on what another made."""
-    longest: dict[int, WaitedFor] = {}
-    for one in waited:
-        if one.late not in longest or one.us > longest[one.late].us:
-            longest[one.late] = one
-    of_rank: dict[int, list[Lateness]] = defaultdict(list)
-    for each in found:
-        of_rank[each.late].append(each)
-    late: list[LateRank] = []
-    places = LatePlaces(digests)
-    for rank, some in of_rank.items():
-        total = sum(each.waited_ns for each in some)
-        # Collectives that a rank is late for from one point on share one falling behind.
-        behind: dict[tuple[int, int], int] = {}
-        for each in some:
-            since = (each.waiter, each.of_late[0])
-            behind[since] = max(behind.get(since, 0), int(each.more_ns.sum()))
-        late.append(
-            LateRank(
-                rank,
-                total / 1e3,
-                causes_of(some),
-                places.of(some),
-                most_waited_us=longest[rank].us,
-                waiter=longest[rank].rank,
-                behind_us=sum(behind.values()) / 1e3,
-                times_behind=len(behind),
-                one_gap_share=sum(each.waited_ns for each in some if each.one_gap) / total,
-            )
-        )
-    return tuple(sorted(late, key=lambda each: (-_own_us(each), -each.waited_for_us)))
-
-
-def _own_us(late: LateRank) -> float:
-    return sum(each.us for each in late.causes if each.cause != "communication")
-
-
-def causes_of(some: Iterable[Lateness]) -> tuple[CauseShare, ...]:
-    """What made it, the largest first; they add up to the waiting."""
-    spent = sum((each.waited_ns * _shares(each.more_ns) for each in some), np.zeros(len(CAUSES)))
-    causes = sorted(zip(CAUSES, spent.tolist(), strict=True), key=lambda pair: -pair[1])
-    return tuple(CauseShare(cause, ns / 1e3) for cause, ns in causes if ns > 0)
-
-
-def _shares(more: Ints) -> NDArray[np.float64]:
-    """What the late rank did more of, as shares of one; `unattributed` where it did nothing more."""
-    gained = np.maximum(more, 0).astype(np.float64)
-    if not gained.sum():
-        gained[CAUSES.index("unattributed")] = 1.0
-    shares: NDArray[np.float64] = gained / gained.sum()
-    return shares
-
-
 class _Doings(Struct, frozen=True):
     """What one rank ran but communication, by start, and the places of its longest gaps."""
 
@@ -117,8 +60,9 @@ class LatePlaces:
     def _doings_of(self, rank: int) -> _Doings:
         if rank not in self._doings:
             own = computing(self._digests[rank])
-            numbers = [self._names.setdefault(name, len(self._names)) for name in own["name"]]
-            kernels = np.array(numbers, dtype=np.int64)
+            names = own["name"].unique(maintain_order=True)
+            numbers = [self._names.setdefault(name, len(self._names)) for name in names]
+            kernels = own["name"].replace_strict(names, numbers, return_dtype=pl.Int64).to_numpy().astype(np.int64)
             starts, ends = (own[name].to_numpy() for name in ("start_ns", "end_ns"))
             gaps = self._digests[rank].places.filter(pl.col("where").is_not_null()).rows()
             self._doings[rank] = _Doings(starts, ends - starts, kernels, gaps)
@@ -135,3 +79,59 @@ def _gaps_within(gaps: Iterable[tuple[int, int, str, str]], stretch: tuple[int, 
     for (cause, _), ns in lengths.items():
         of_cause[cause] += ns
     return [(cause, where, ns / of_cause[cause]) for (cause, where), ns in lengths.items()]
+
+
+def explain_lateness(
+    found: Iterable[Lateness], waited: Iterable[WaitedFor], places: LatePlaces
+) -> tuple[LateRank, ...]:
+    """For each rank that was waited for, by whom how long and why. Those first that made most waiting themselves: one
+    that is late for an earlier collective passes on what another made."""
+    longest: dict[int, WaitedFor] = {}
+    for one in waited:
+        if one.late not in longest or one.us > longest[one.late].us:
+            longest[one.late] = one
+    of_rank: dict[int, list[Lateness]] = defaultdict(list)
+    for each in found:
+        of_rank[each.late].append(each)
+    late: list[LateRank] = []
+    for rank, some in of_rank.items():
+        total = sum(each.waited_ns for each in some)
+        # Collectives that a rank is late for from one point on share one falling behind.
+        behind: dict[tuple[int, int], int] = {}
+        for each in some:
+            since = (each.waiter, each.of_late[0])
+            behind[since] = max(behind.get(since, 0), int(each.more_ns.sum()))
+        late.append(
+            LateRank(
+                rank,
+                total / 1e3,
+                causes_of(some),
+                places.of(some),
+                most_waited_us=longest[rank].us,
+                waiter=longest[rank].rank,
+                behind_us=sum(behind.values()) / 1e3,
+                times_behind=len(behind),
+                one_gap_share=sum(each.waited_ns for each in some if each.one_gap) / total,
+            )
+        )
+    return tuple(sorted(late, key=lambda each: (-_own_us(each), -each.waited_for_us)))
+
+
+def _own_us(late: LateRank) -> float:
+    return sum(each.us for each in late.causes if each.cause != "communication")
+
+
+def causes_of(some: Iterable[Lateness]) -> tuple[CauseShare, ...]:
+    """What made it, the largest first; they add up to the waiting."""
+    spent = sum((each.waited_ns * _shares(each.more_ns) for each in some), np.zeros(len(CAUSES)))
+    causes = sorted(zip(CAUSES, spent.tolist(), strict=True), key=lambda pair: -pair[1])
+    return tuple(CauseShare(cause, ns / 1e3) for cause, ns in causes if ns > 0)
+
+
+def _shares(more: Ints) -> NDArray[np.float64]:
+    """What the late rank did more of, as shares of one; `unattributed` where it did nothing more."""
+    gained = np.maximum(more, 0).astype(np.float64)
+    if not gained.sum():
+        gained[CAUSES.index("unattributed")] = 1.0
+    shares: NDArray[np.float64] = gained / gained.sum()
+    return shares

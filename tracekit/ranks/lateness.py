@@ -6,17 +6,16 @@ their accounts from there on are compared: what the late one did more of made it
 """
 
 import numpy as np
+import polars as pl
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit import interval
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.ranks.clocks import Clocks
+from tracekit.ranks.activities import compute_of
 from tracekit.ranks.digests import RankDigest
-from tracekit.ranks.matching import Matching
-from tracekit.ranks.rows import times_of
-from tracekit.ranks.waiting import Waits, compute_of
+from tracekit.ranks.joined import Joined
 
 #: Ranks are level where the one was behind by at most this share of what it is behind now.
 LEVEL = 0.1
@@ -78,7 +77,7 @@ class Lateness(Struct, frozen=True):
     """One collective that a rank was late for: the stretches, by each rank's own clock, in which it fell behind the
     rank that waited longest, and what it did more of there."""
 
-    collective: int  #: Its place in the matching.
+    collective: int  #: Its number, from 0.
     late: int
     waiter: int
     waited_ns: int  #: By all ranks together.
@@ -88,45 +87,60 @@ class Lateness(Struct, frozen=True):
     one_gap: bool  #: Whether most of it is one idle gap.
 
 
-def find_lateness(
-    digests: dict[int, RankDigest], matching: Matching, waits: Waits, clocks: Clocks
-) -> tuple[Lateness, ...]:
-    """Every collective that somebody waited in, in order; none where the clocks are unknown."""
-    if not clocks.known:
+def find_lateness(joined: Joined) -> tuple[Lateness, ...]:
+    """Every collective that somebody waited in, in order, as far as who was late and who waited are read in full; none
+    where the clocks are unknown."""
+    digests, clocks = joined.digests, joined.clocks
+    if not clocks.known or not digests:
         return ()
-    ready = times_of(digests, clocks, "ready_ns")
+    ready = {rank: clocks.common(rank, each.collectives["ready_ns"].to_numpy()) for rank, each in digests.items()}
     lines = {rank: _line(digest) for rank, digest in digests.items()}
-    rows = [{it.rank: it.row for it in each.members} for each in matching.collectives]
     # Of each rank its row in each collective; -1: it has none.
-    own_rows = {rank: np.full(len(rows), -1, dtype=np.int64) for rank in digests}
-    for k, each in enumerate(rows):
-        for rank, row in each.items():
-            own_rows[rank][k] = row
+    own_rows = {rank: np.full(joined.waits.collectives.height, -1, dtype=np.int64) for rank in digests}
+    of_part = joined.waits.parts["collective"].to_numpy()
+    for rank, rows in own_rows.items():
+        numbers = of_part[joined.rows_of(rank)]
+        rows[numbers[numbers >= 0]] = np.flatnonzero(numbers >= 0)
     pairs: dict[tuple[int, int], _Pair] = {}
     found: list[Lateness] = []
-    for k, late in enumerate(waits.last):
-        waited = {rank: int(waits.waiting_ns[rank][row]) for rank, row in rows[k].items()}
-        waiter = max(waited, key=lambda rank: (waited[rank], -rank))
-        if waiter == late or waited[waiter] <= 0:
-            continue
-        lag = int(ready[late][rows[k][late]] - ready[waiter][rows[k][waiter]])
+    for k, late, waiter, waited_ns in _who_waited(joined):
+        own, other = int(own_rows[late][k]), int(own_rows[waiter][k])
+        lag = int(ready[late][own] - ready[waiter][other])
         if (late, waiter) not in pairs:
             numbers = np.flatnonzero((own_rows[late] >= 0) & (own_rows[waiter] >= 0))
             both = [(rank, own_rows[rank][numbers]) for rank in (late, waiter)]
-            held = np.logical_and(*(lines[rank].held[own] for rank, own in both))
+            held = np.logical_and(*(lines[rank].held[rows] for rank, rows in both))
             behind = ready[late][both[0][1]] - ready[waiter][both[1][1]]
-            moments = [np.where(held, lines[rank].over[own], lines[rank].ready[own]) for rank, own in both]
+            moments = [np.where(held, lines[rank].over[rows], lines[rank].ready[rows]) for rank, rows in both]
             pairs[late, waiter] = _Pair(numbers, behind, held, np.stack(moments, axis=1))
         begins = pairs[late, waiter].last_level(k, lag)
         if begins is None:
             begins = (digests[late].windows[0][0], digests[waiter].windows[0][0])
-        ends = (int(lines[late].ready[rows[k][late]]), int(lines[waiter].ready[rows[k][waiter]]))
-        of_late, of_waiter = (begins[0], ends[0]), (begins[1], ends[1])
+        of_late = (begins[0], int(lines[late].ready[own]))
+        of_waiter = (begins[1], int(lines[waiter].ready[other]))
         more = lines[late].account(*of_late) - lines[waiter].account(*of_waiter)
         longest = lines[late].longest_gap(*of_late) - lines[waiter].longest_gap(*of_waiter)
         one_gap = longest >= ONE_GAP * max(int(more[more > 0].sum()), 1)
-        found.append(Lateness(k, late, waiter, sum(waited.values()), of_late, of_waiter, more, one_gap))
+        found.append(Lateness(k, late, waiter, waited_ns, of_late, of_waiter, more, one_gap))
     return tuple(found)
+
+
+def _who_waited(joined: Joined) -> list[tuple[int, int, int, int]]:
+    """Of each collective in order: who was late, who of those that are read in full waited longest, and how long all
+    ranks did together."""
+    waits, digests = joined.waits, [*joined.digests]
+    late = waits.collectives.filter(pl.col("last_rank").is_in(digests) & (pl.col("spread") > 0))
+    rows = waits.members.join(late.select("collective", "last_rank"), on="collective", maintain_order="left")
+    rows = rows.hstack(waits.parts.select("rank")[rows["part"]])
+    held = pl.col("rank").is_in(digests) & (pl.col("rank") != pl.col("last_rank"))
+    sums = rows.with_columns(waited=pl.col("waiting").sum().over("collective"))
+    some = sums.filter(held & (pl.col("waiting") > 0))
+    longest = some.sort("collective", "waiting", "rank", descending=[False, True, False]).unique(
+        "collective", keep="first", maintain_order=True
+    )
+    recorded = rows.select("collective", last_rank="rank")
+    longest = longest.join(recorded, on=["collective", "last_rank"], how="semi", maintain_order="left")
+    return longest.select("collective", "last_rank", "rank", "waited").rows()
 
 
 class _Pair(Struct, frozen=True):

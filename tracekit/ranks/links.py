@@ -1,12 +1,12 @@
 """How fast is the link between the GPUs of a group, and does a group use it? Slow links, and slow groups."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import median
 
 from msgspec import Struct
 
-from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.digests import RankRecording
 from tracekit.ranks.job_figures import CollectiveUse, RankFinding
 from tracekit.ranks.statements import findings as statements
 
@@ -52,7 +52,7 @@ LINKS = (
 )
 
 
-def peak_gbps(digests: dict[int, RankDigest], group: tuple[int, ...], hosts: int) -> float | None:
+def peak_gbps(digests: Mapping[int, RankRecording], group: tuple[int, ...], hosts: int) -> float | None:
     """The peak of a group's link, in one direction; None where it spans hosts, a rank was not recorded, or the device
     is not known. `hosts` is how many clocks there are, should the recordings not name theirs."""
     if not all(rank in digests for rank in group) or len(group) < 2:
@@ -68,7 +68,9 @@ def peak_gbps(digests: dict[int, RankDigest], group: tuple[int, ...], hosts: int
     return link.gbps if link.per_peer is None else min(link.gbps, link.per_peer * (len(group) - 1))
 
 
-def find_slow_links(collectives: tuple[CollectiveUse, ...], digests: dict[int, RankDigest]) -> Iterator[RankFinding]:
+def find_slow_links(
+    collectives: tuple[CollectiveUse, ...], digests: Mapping[int, RankRecording]
+) -> Iterator[RankFinding]:
     """What is far below its link's peak, the one with most transfer; and groups slower than others of their kind."""
     large = [
         each

@@ -1,6 +1,5 @@
 """Every rank's part in every collective, one row each, for spreadsheets, notebooks and viewers."""
 
-import numpy as np
 import polars as pl
 
 from tracekit.ranks.joined import Joined
@@ -41,40 +40,25 @@ def list_parts(joined: Joined) -> pl.DataFrame:
 
 def parts_of_ranks(joined: Joined) -> dict[int, pl.DataFrame]:
     """Of each rank a row for each of its collectives, by start, in whole nanoseconds."""
-    sizes = {rank: digest.collectives.height for rank, digest in joined.digests.items()}
-    numbers, lasts, lates = (
-        {rank: np.full(size, -1, dtype=np.int64) for rank, size in sizes.items()} for _ in range(3)
-    )
-    how: dict[int, list[str | None]] = {rank: [None] * size for rank, size in sizes.items()}
     waits = joined.waits
-    for number, (each, last, late) in enumerate(
-        zip(joined.matching.collectives, waits.last, waits.late, strict=True), 1
-    ):
-        for it in each.members:
-            numbers[it.rank][it.row], how[it.rank][it.row] = number, each.matched_by
-            if joined.clocks.known:
-                lasts[it.rank][it.row], lates[it.rank][it.row] = last, late.get(it.rank, -1)
+    known = waits.collectives.select("collective", "last_rank", matched_by="how")
+    of_all = waits.parts.select("part", "rank", "collective", waiting_ns="waiting", waited_for="late")
+    of_all = of_all.join(known, on="collective", how="left", maintain_order="left")
+    of_all = of_all.join(waits.left.rename({"why": "not_matched"}), on="part", how="left", maintain_order="left")
+    may_lack = pl.col("collective", "last_rank", "waited_for", "waiting_ns")
+    of_all = of_all.with_columns(pl.when(may_lack >= 0).then(may_lack)).with_columns(pl.col("collective") + 1)
     since_zero = joined.since_zero()
     found: dict[int, pl.DataFrame] = {}
     for rank, digest in joined.digests.items():
         table = digest.collectives.rename({"collective": "name", "size": "group_size"})
-        reasons = joined.matching.unmatched.get(rank, {})
         start, end = (since_zero(rank, table[column].to_numpy()) for column in ("start_ns", "end_ns"))
         step = pl.Series([*digest.steps], dtype=pl.Int64).gather(table["step"]) if digest.steps else None
-        known = table.select("name", "group", "group_size", "dtype", "bytes", "stream", "sequence", "kernel")
-        whole = known.with_columns(
-            collective=pl.Series(numbers[rank]),
-            last_rank=pl.Series(lasts[rank]),
-            waited_for=pl.Series(lates[rank]),
-            waiting_ns=pl.Series(waits.waiting_ns[rank]),
+        own = table.select("name", "group", "group_size", "dtype", "bytes", "stream", "sequence", "kernel")
+        whole = own.hstack(of_all[joined.rows_of(rank)].drop("part", "rank")).with_columns(
             start_ns=pl.Series(start),
             end_ns=pl.Series(end),
             duration_ns=pl.Series(end - start),
-            matched_by=pl.Series(how[rank], dtype=pl.String),
-            not_matched=pl.Series([reasons.get(row) for row in range(sizes[rank])], dtype=pl.String),
             step=step if step is not None else pl.lit(None, dtype=pl.Int64),
         )
-        may_lack = pl.col("collective", "last_rank", "waited_for", "waiting_ns")
-        whole = whole.with_columns(pl.when(may_lack >= 0).then(may_lack))
         found[rank] = whole.with_columns(transfer_ns=pl.col("duration_ns") - pl.col("waiting_ns"))
     return found

@@ -7,9 +7,8 @@ from statistics import median
 import polars as pl
 from msgspec import Struct
 
-from tracekit.ranks.activities import computing
+from tracekit.ranks.activities import computing, whole_gaps
 from tracekit.ranks.digests import RankDigest
-from tracekit.ranks.gaps import whole_gaps
 
 #: What a copy to the host is called.
 TO_HOST = "Memcpy DtoH"

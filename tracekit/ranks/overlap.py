@@ -54,6 +54,8 @@ class OverlapPrice(Struct, frozen=True):
 def price_overlap(digests: dict[int, RankDigest]) -> dict[int, OverlapPrice | None]:
     """The price for each rank; None where nothing ran beside a collective, or too little of it alone too."""
     kernels = {rank: _kernels(digest) for rank, digest in digests.items()}
+    if not any((each["beside"] >= BESIDE).any() for each in kernels.values()):
+        return dict.fromkeys(digests)
     ranks = [*digests]
     # Of many ranks some, spread over the job, stand for all others.
     asked = [ranks[at * len(ranks) // MOST_ASKED] for at in range(MOST_ASKED)] if len(ranks) > MOST_ASKED else ranks

@@ -5,55 +5,38 @@ ranks in a ring, or that give and take at once each time, do equal work. Ranks o
 where a group has at most one rank of each: data and tensor parallel groups do, that of all ranks does not.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
-
-from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.digests import RankSummary
 
 Ranks = tuple[int, ...]
 
 
-class Meeting(Struct, frozen=True):
-    """With whom a rank communicates in one of its kinds of collectives."""
-
-    exchange: str
-    targets: Ranks
-    sources: Ranks
-    group: Ranks
-
-
-def find_stages(digests: dict[int, RankDigest]) -> tuple[Ranks, ...]:
+def find_stages(summaries: Mapping[int, RankSummary]) -> tuple[Ranks, ...]:
     """The recorded ranks of each stage; none where the job is no pipeline."""
-    meetings: dict[int, list[Meeting]] = {}
-    for rank, digest in digests.items():
-        rows = digest.collectives.select("exchange", "targets", "sources", "group", "ranks").unique().iter_rows()
-        meetings[rank] = [
-            Meeting(exchange, tuple(targets), tuple(sources), tuple(ranks) or digest.groups.get(group or "", ()))
-            for exchange, targets, sources, group, ranks in rows
-        ]
-    return stages_of(meetings)
-
-
-def stages_of(meetings: Mapping[int, Sequence[Meeting]]) -> tuple[Ranks, ...]:
-    """The same, by whom each recorded rank meets."""
     pairs: set[Ranks] = set()
     one_way: set[int] = set()
-    for rank, some in meetings.items():
-        for each in some:
+    groups: set[Ranks] = set()
+    for rank, summary in summaries.items():
+        for each in summary.talk:
             if each.exchange == "pairs":
                 pairs |= {(min(rank, other), max(rank, other)) for other in (*each.targets, *each.sources)}
                 if not each.targets or not each.sources:
                     one_way.add(rank)
-    pipelines = [each for each in _joined(pairs) if one_way & {*each} and _in_a_row(each, pairs)]
+            else:
+                groups.add(each.ranks or summary.groups.get(each.group or "", ()))
+    neighbours = Counter(rank for pair in pairs for rank in pair)
+    pipelines = [
+        each for each in _joined(pairs) if one_way & {*each} and _in_a_row([neighbours[rank] for rank in each])
+    ]
     of_pipeline = {rank: at for at, ranks in enumerate(pipelines) for rank in ranks}
     parts = [[rank] for rank in of_pipeline]
-    groups = {each.group for some in meetings.values() for each in some if each.exchange != "pairs"}
     for ranks in groups if pipelines else ():
         staged = [rank for rank in ranks if rank in of_pipeline]
         if len({of_pipeline[rank] for rank in staged}) == len(staged):
             parts.append(staged)
-    recorded = (tuple(rank for rank in stage if rank in meetings) for stage in _joined(parts))
+    recorded = (tuple(rank for rank in stage if rank in summaries) for stage in _joined(parts))
     return tuple(each for each in recorded if each)
 
 
@@ -64,9 +47,9 @@ def peers_of(ranks: Iterable[int], stages: Sequence[Ranks]) -> tuple[Ranks, ...]
     return tuple(tuple(sorted(part)) for part in parts if part)
 
 
-def _in_a_row(ranks: Ranks, pairs: set[Ranks]) -> bool:
-    met = [pair for pair in pairs if pair[0] in ranks]
-    return len(met) == len(ranks) - 1 and all(sum(rank in pair for pair in met) <= 2 for rank in ranks)
+def _in_a_row(neighbours: Sequence[int]) -> bool:
+    """By how many neighbours each of the ranks has."""
+    return sum(neighbours) == 2 * (len(neighbours) - 1) and max(neighbours) <= 2
 
 
 def _joined(parts: Iterable[Iterable[int]]) -> list[Ranks]:

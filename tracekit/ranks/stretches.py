@@ -18,8 +18,8 @@ from tracekit.ranks.lateness import Lateness
 
 SinceZero = Callable[[int, Ints], Ints]
 
-#: Stretches, and ranks in each.
-MOST_STRETCHES, MOST_RANKS = 6, 64
+#: Stretches, of a job of which some ranks are not drawn, and ranks in each.
+MOST_STRETCHES, MOST_OF_SOME, MOST_RANKS = 6, 1, 64
 #: Where a stretch has more bars, those shorter than this share of it are drawn together.
 MOST_BARS, FINEST = 30_000, 1 / 1500
 #: So much longer than the arrivals lie apart a stretch is at most, and so much is added after the collective.
@@ -79,7 +79,7 @@ class _Labels:
 
     def of(self, names: pl.Series, kind: str) -> Ints:
         known = {name: self.number(name, kind) for name in names.unique(maintain_order=True)}
-        return np.array([known[name] for name in names], dtype=np.int64)
+        return names.replace_strict(known, return_dtype=pl.Int64).to_numpy()
 
 
 def draw_stretches(
@@ -90,15 +90,14 @@ def draw_stretches(
     if not joined.clocks.known or not worst:
         return ()
     since_zero = joined.since_zero()
-    chosen = _stretches(since_zero, {each.collective: each for each in lateness}, worst)
     ranks = _ranks(joined.digests, worst, waited)
+    most = MOST_STRETCHES if len(ranks) == len(joined.job.digests) else MOST_OF_SOME
+    chosen = _stretches(since_zero, {each.collective: each for each in lateness}, worst, most)
     labels = _Labels()
-    collectives = joined.matching.collectives
-    numbers = {(it.rank, it.row): k + 1 for k, each in enumerate(collectives) for it in each.members}
     # In each stretch the bars of one rank after the other: not all of all ranks are held at once.
     parts: list[list[tuple[int, _Bars, _Bars]]] = [[] for _ in chosen]
     for rank in ranks:
-        work, idle = _work(joined, since_zero, rank, numbers, labels), _idle(joined, since_zero, rank, labels)
+        work, idle = _work(joined, since_zero, rank, labels), _idle(joined, since_zero, rank, labels)
         for (_, begin, end, _), some in zip(chosen, parts, strict=True):
             some.append((rank, work.within(begin, end), idle.within(begin, end)))
     made = [
@@ -112,7 +111,7 @@ def draw_stretches(
             begin_us=begin / 1e3,
             arrival_us=(arrival - begin) / 1e3,
             ranks=tuple(_timeline(rank, work, idle, begin, end, told) for rank, work, idle in some),
-            unshown=len(joined.digests) - len(ranks),
+            unshown=len(joined.job.digests) - len(ranks),
             together=together,
         )
         for each, begin, end, arrival, some, together in made
@@ -120,7 +119,7 @@ def draw_stretches(
 
 
 def _stretches(
-    since_zero: SinceZero, why: dict[int, Lateness], worst: Sequence[OneCollective]
+    since_zero: SinceZero, why: dict[int, Lateness], worst: Sequence[OneCollective], most: int
 ) -> list[tuple[OneCollective, int, int, int]]:
     """Collective, begin, end, and when its last rank arrived, on the common clock."""
     chosen: list[tuple[OneCollective, int, int, int]] = []
@@ -140,7 +139,7 @@ def _stretches(
         begin = max(begin, arrival - LONGEST * spread, 0)
         over = arrival + round((each.transfer_us or 0.0) * 1e3 / len(each.parts))
         chosen.append((each, begin, over + round(AFTER * (over - begin)), arrival))
-        if len(chosen) == MOST_STRETCHES:
+        if len(chosen) == most:
             break
     return chosen
 
@@ -149,10 +148,11 @@ def _ranks(digests: dict[int, RankDigest], worst: Sequence[OneCollective], waite
     """Those that find room: who was late, who waited longest or was waited for most, and others evenly."""
     weights = dict.fromkeys(digests, 0.0)
     for each in waited:
-        weights[each.rank] += each.us
-        weights[each.late] += each.us
+        for rank in (each.rank, each.late):
+            if rank in weights:
+                weights[rank] += each.us
     for collective in worst:
-        if collective.last_rank is not None:
+        if collective.last_rank in weights:
             weights[collective.last_rank] = float("inf")
     order = sorted(digests, key=lambda rank: (-weights[rank], rank))
     foremost = order[: MOST_RANKS // 2] if len(order) > MOST_RANKS else order
@@ -161,18 +161,18 @@ def _ranks(digests: dict[int, RankDigest], worst: Sequence[OneCollective], waite
     return sorted([*foremost, *(others[at] for at in evenly)])
 
 
-def _work(
-    joined: Joined, since_zero: SinceZero, rank: int, numbers: dict[tuple[int, int], int], labels: _Labels
-) -> _Bars:
+def _work(joined: Joined, since_zero: SinceZero, rank: int, labels: _Labels) -> _Bars:
     """Compute, and each collective as waiting and transfer."""
     digest = joined.digests[rank]
     compute = computing(digest)
     starts, ends = (since_zero(rank, compute[name].to_numpy()) for name in ("start_ns", "end_ns"))
     begun, over = (since_zero(rank, digest.collectives[name].to_numpy()) for name in ("start_ns", "end_ns"))
-    waiting = joined.waits.waiting_ns[rank]
+    own = joined.waits.parts[joined.rows_of(rank)]
+    waiting = own["waiting"].to_numpy()
     known = waiting >= 0
     arrived = begun + np.maximum(waiting, 0)
-    positions = np.array([numbers.get((rank, row), -1) for row in range(len(begun))], dtype=np.int64)
+    collective = own["collective"].to_numpy()
+    positions = np.where(collective >= 0, collective + 1, -1)
     kernels = digest.collectives["kernel"]
     pieces = [
         (starts, ends, labels.of(compute["name"], "compute"), WORK, np.full(len(starts), -1, dtype=np.int64)),

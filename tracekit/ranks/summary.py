@@ -7,18 +7,20 @@ import msgspec
 import numpy as np
 import polars as pl
 import zstandard
+from msgspec.structs import replace
 
 from tracekit import interval
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.bounded import Count
-from tracekit.ranks.activities import OUTSIDE
+from tracekit.ranks.activities import OUTSIDE, compute_of
 from tracekit.ranks.digests import RankDigest, RankSummary, Talk
-from tracekit.ranks.waiting import compute_of
 
 #: What tells talk apart, as columns of a digest.
 KNOWN_BY = ("collective", "group", "ranks", "size", "dtype", "bytes", "signature", "exchange", "root")
-PEERS = ("targets", "sources")
+PEERS, WIDTHS = ("targets", "sources"), ("sent_bytes", "received_bytes")
+#: Of which ranks may give and take unequally much.
+VARYING = "all_to_all"
 #: Of a summary, unpacked: one of 50,000 collectives has 2.5 MB.
 MOST_BYTES = 1 << 24
 #: An array's shape and its bytes.
@@ -41,7 +43,7 @@ def summarise(digest: RankDigest) -> RankSummary:
     talk: dict[Talk, int] = {}
     numbers = [
         talk.setdefault(_talk(row, digest.groups), len(talk))
-        for row in table.select(*KNOWN_BY, *PEERS).iter_rows(named=True)
+        for row in table.select(*KNOWN_BY, *PEERS, *WIDTHS).iter_rows(named=True)
     ]
     both = _both(_both(compute, communication), measured)
     return RankSummary(
@@ -89,10 +91,40 @@ def _stretches(digest: RankDigest) -> tuple[Intervals, Intervals]:
 
 
 def _talk(row: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> Talk:
+    if row["collective"] != VARYING:
+        row |= dict.fromkeys(WIDTHS)
     # Those of a named group are told once.
     row["ranks"] = [] if tuple(row["ranks"]) == groups.get(row["group"] or "") else row["ranks"]
     fields: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in row.items()}
     return Talk(**fields)
+
+
+def begin_summary(summary: RankSummary, moment_ns: int) -> RankSummary:
+    """The summary without what came before this moment, at which the rank was in a collective. Of the step that it is
+    in the share of compute and idle time that lay before is taken to be that of all but communication."""
+    windows = np.array(summary.windows, dtype=np.int64)
+    kept = np.flatnonzero(windows[:, 1] > moment_ns)
+    at, begin = int(kept[0]), int(windows[kept[0], 0])
+    parts = summary.parts
+    before = parts[(parts[:, 2] == at) & (parts[:, 0] < moment_ns)]
+    busy = interval.length(interval.union(before[:, 0], np.minimum(before[:, 1], moment_ns)))
+    own = int(summary.compute_ns[at] + summary.idle_ns[at].sum())
+    share = 1 - min(max(moment_ns - begin - busy, 0) / max(own, 1), 1.0)
+    tables = {name: getattr(summary, name)[kept] for name in ("spans_ns", "compute_ns", "idle_ns", "beside_ns")}
+    for name in ("compute_ns", "idle_ns", "beside_ns"):
+        tables[name][0] = np.floor(tables[name][0] * share)
+    tables["spans_ns"][0] -= max(moment_ns - begin, 0)
+    parts = parts[parts[:, 1] > moment_ns]
+    parts[:, 0] = np.maximum(parts[:, 0], moment_ns)
+    parts[:, 2] -= at
+    windows[at, 0] = max(begin, moment_ns)
+    return replace(
+        summary,
+        windows=tuple((int(one), int(other)) for one, other in windows[kept]),
+        steps=tuple(summary.steps[each] for each in kept) if summary.steps else (),
+        parts=parts,
+        **tables,
+    )
 
 
 def pack(summary: RankSummary) -> bytes:

@@ -15,7 +15,7 @@ from tracekit.ranks.digests import RankDigest, RankSummary
 from tracekit.ranks.job_figures import RankNote, World
 from tracekit.ranks.statements import notes as statements
 
-Recorded = TypeVar("Recorded", RankDigest, RankSummary)
+Recorded = TypeVar("Recorded", bound=RankDigest | RankSummary)
 
 
 #: Recordings of one job are begun at about the same time, by clocks of hosts that differ by less.

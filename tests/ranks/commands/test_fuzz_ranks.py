@@ -168,18 +168,18 @@ def refuse(constant: str) -> NoReturn:
     raise AssertionError(f"{constant} in the JSON")
 
 
-@pytest.mark.parametrize("most_in_full", [64, 2])
+@pytest.mark.parametrize("most_held", [64, 2])
 def test_any_digest_is_a_result_or_left_out(
     jobs: tuple[Path, Document],
-    most_in_full: int,
+    most_held: int,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     folder, document = jobs
-    monkeypatch.setattr(telling, "MOST_IN_FULL", most_in_full)
+    monkeypatch.setattr(telling, "MOST_HELD", most_held)
     place, reading = folder / "rank1.digest", RanksReading()
     sound = place.read_bytes()
-    read, names = (reading.summary, ("summary",)) if most_in_full == 2 else (reading.digest, ("recording", "tables"))
+    read, names = (reading.summary, ("summary",)) if most_held == 2 else (reading.digest, ("recording", "tables"))
     place.write_bytes(closed(document))
     assert told(folder)["world"]["recorded"][1] == 1
 

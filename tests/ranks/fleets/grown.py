@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from benchmarks.fleet import Fleet, Recorded, Shape, Truth
-from tracekit.ranks.fleets.reduce import reduce_fleet
 from tracekit.ranks.job_figures import Ranks
+from tracekit.ranks.telling import join_ranks
 
 #: 96 ranks of 24 hosts.
 SHAPE = Shape(tensor=4, data=6, pipeline=4, steps=7, microbatches=1, segments=2, kernels=6)
@@ -41,4 +41,4 @@ def make_fleet(truth: str = "clean", seed: int = 0) -> Fleet:
 
 @cache
 def told(truth: str = "clean", seed: int = 0) -> Ranks:
-    return reduce_fleet(list(make_fleet(truth, seed).summaries()))
+    return join_ranks(list(make_fleet(truth, seed).summaries()))

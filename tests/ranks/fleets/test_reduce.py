@@ -12,8 +12,8 @@ from tracekit.ranks.digest_file import digest_bytes, read_digest, read_summary
 from tracekit.ranks.digests import RankSummary
 from tracekit.ranks.fleets import steps
 from tracekit.ranks.fleets.parts import join_parts
-from tracekit.ranks.fleets.reduce import reduce_fleet
 from tracekit.ranks.summary import summarise
+from tracekit.ranks.telling import join_ranks
 
 
 def test_all_that_is_slow_is_found_and_nothing_else() -> None:
@@ -22,7 +22,7 @@ def test_all_that_is_slow_is_found_and_nothing_else() -> None:
 
 
 def test_the_same_fleet_is_told_alike_each_time() -> None:
-    assert reduce_fleet([*make_fleet("planted").summaries()]) == told("planted")
+    assert join_ranks([*make_fleet("planted").summaries()]) == told("planted")
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -130,7 +130,7 @@ def test_who_recorded_fewer_steps_is_neither_fast_nor_slow_and_a_step_without_ti
             table[empty] = 0
         whole = replace(each, **blank)
         some.append(some_steps(whole, [0, 2, 3]) if each.rank == short or each.rank in short_stage else whole)
-    found, usual = reduce_fleet(some), told()
+    found, usual = join_ranks(some), told()
     assert not found.stragglers
     assert [each.step for each in found.by_step] == [0, 1, 2, 3, 5, 6]
     assert all(abs(each.slower - usual.ranks[each.rank].slower) < 0.01 for each in found.ranks)
@@ -149,7 +149,7 @@ def test_a_rank_of_another_run_of_the_same_size_is_left_out() -> None:
             some.append(replace(each, origin_ns=each.origin_ns + 37_000_000))
         if each.rank == other:
             some.append(replace(each, origin_ns=each.origin_ns + 86_400 * 10**9, host_name="elsewhere"))
-    found = reduce_fleet(some)
+    found = join_ranks(some)
     assert {each.facts["rank"] for each in found.notes if each.code == "foreign"} == {own, other}
     assert found.world.missing == tuple(sorted((*MISSING, own, other)))
     assert found_of(found) == found_of(told("planted"))
@@ -159,7 +159,7 @@ def test_a_rank_of_another_run_of_the_same_size_is_left_out() -> None:
 @pytest.mark.filterwarnings("error")
 def test_ranks_without_any_step_are_told_all_the_same() -> None:
     none = [replace(each, spans_ns=each.spans_ns * 0) for each in make_fleet().summaries()]
-    found = reduce_fleet(none)
+    found = join_ranks(none)
     assert not found.by_step and not found.stragglers
     assert {each.slower for each in found.ranks} == {0.0} and {each.excess for each in found.groups} == {None}
 
@@ -174,7 +174,7 @@ def test_without_a_common_clock_stragglers_are_found_all_the_same() -> None:
         parts[:, :2] += random.integers(-4_000_000, 4_000_000, (len(parts), 1))
         fields = {name: getattr(each, name) for name in each.__struct_fields__} | {"parts": parts}
         some.append(type(each)(**fields))
-    ranks = reduce_fleet(some)
+    ranks = join_ranks(some)
     assert ranks.clock.basis == "bound"
     assert {("rank", SLOW), ("host", f"host{SLOW_HOST:03d}")} <= found_of(ranks)
     assert not ranks.waits
@@ -183,9 +183,9 @@ def test_without_a_common_clock_stragglers_are_found_all_the_same() -> None:
 def test_more_steps_than_tables_hold_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "MOST_CELLS", 3 * 7)
     summaries = list(islice(make_fleet().summaries(), 4))
-    assert reduce_fleet(summaries[:3]).world.recorded == (0, 1, 2)
+    assert join_ranks(summaries[:3]).world.recorded == (0, 1, 2)
     with pytest.raises(TracekitError, match=r"4 ranks have 7 different steps, \d of them rank \d: digest fewer"):
-        reduce_fleet(summaries)
+        join_ranks(summaries)
 
 
 def test_collectives_of_two_kinds_are_not_one_because_their_numbers_are_large() -> None:
@@ -193,8 +193,8 @@ def test_collectives_of_two_kinds_are_not_one_because_their_numbers_are_large() 
     one, other = islice(make_fleet().summaries(), 2)
     talk = tuple(replace(one.talk[0], signature=str(at)) for at in range(2049))
     first, last = (np.array([[0, 10, 0, kind, 2**52 - 1, 0]]) for kind in (0, 2048))
-    assert join_parts(
-        {0: replace(one, talk=talk, parts=first), 1: replace(other, talk=talk, parts=first)}
-    ).barriers.height
+    assert join_parts({0: replace(one, talk=talk, parts=first), 1: replace(other, talk=talk, parts=first)}).about[
+        "collective"
+    ].to_list() == [0]
     apart = join_parts({0: replace(one, talk=talk, parts=first), 1: replace(other, talk=talk, parts=last)})
-    assert not apart.barriers.height and apart.left["why"].to_list() == ["missing_rank"] * 2
+    assert not apart.members.height and apart.left["part"].to_list() == [0, 1]

@@ -12,8 +12,8 @@ from tests.tracefile.test_fuzz_traces import SOUND, ask_damaged, damages
 from tracekit.model.trace import Trace
 from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.fault import checked
-from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.reading.rank_digest import digest_rank
+from tracekit.ranks.telling import join_ranks
 from tracekit.tracefile.read import read_trace
 
 

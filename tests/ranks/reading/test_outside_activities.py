@@ -9,10 +9,9 @@ from tests.traces import Json, make_call, make_kernel, make_op, make_span
 
 from tracekit.analysis.analyzing import analyze
 from tracekit.ranks.activities import OUTSIDE
-from tracekit.ranks.fleets.reduce import reduce_fleet
-from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.reading.rank_digest import digest_rank
 from tracekit.ranks.summary import summarise
+from tracekit.ranks.telling import join_ranks
 from tracekit.tracefile.read import read_trace
 
 STEPS = 3
@@ -75,7 +74,7 @@ def test_accounts_of_ranks_and_their_summaries_are_those_of_each_trace(what: str
         path.write_text(json.dumps(told))
         traces.append(read_trace(path, collectives=True))
         digests.append(digest_rank(traces[-1]))
-    fleet = reduce_fleet([summarise(digest) for digest in digests]).ranks
+    fleet = join_ranks([summarise(digest) for digest in digests]).ranks
     for each in (*join_ranks(digests).ranks, *fleet):
         # A part of it: what nothing covers of waiting.
         assert (each.exposed_waiting_us or 0.0) <= (each.waiting_us or 0.0) + 1e-6

@@ -20,12 +20,12 @@ from tracekit.errors import TracekitError
 from tracekit.model.run import RankOfRun
 from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.digests import RankDigest
-from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.listing import PART_SCHEMA
 from tracekit.ranks.reading import many_files
 from tracekit.ranks.reading.loading import RanksReading, read_ranks
 from tracekit.ranks.reading.recordings import are_ranks, find_recordings, is_run_of_ranks, with_operators
 from tracekit.ranks.statements.notes import RankTwice
+from tracekit.ranks.telling import join_ranks
 from tracekit.report.contract import schema
 from tracekit.report.thirty_lines import MOST_LINES
 

@@ -17,7 +17,7 @@ from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, viol
 
 from tracekit.numbers import MISSING, duration
 from tracekit.ranks.job_figures import Ranks, WaitedFor
-from tracekit.ranks.joining import match_ranks, tell_ranks
+from tracekit.ranks.joining import match_ranks
 from tracekit.ranks.report.explorers import MOST_PERCENT, matrix, rank_explorer, span_bars, worst_explorer
 from tracekit.ranks.report.overview import ranks_overview
 from tracekit.ranks.report.ranks_page import ranks_report
@@ -25,6 +25,7 @@ from tracekit.ranks.report.tables import UNMATCHED, account_table, foremost, unm
 from tracekit.ranks.report.words import PARTS
 from tracekit.ranks.statements import notes as statements
 from tracekit.ranks.statements.findings import LateRank
+from tracekit.ranks.telling import MOST_HELD, tell_ranks
 from tracekit.report.document import Explorer, HeatMap, Timelines
 from tracekit.report.markdown import LONGEST, markdown_of, stacked
 from tracekit.report.page import page_of
@@ -109,7 +110,7 @@ def test_sixty_four_ranks_are_a_small_page_and_a_short_summary() -> None:
     assert len(page(64).encode()) < MOST_BYTES / 4
     assert len(markdown_of(report)) < LONGEST / 2
     (timelines,) = (block for block in report.drawn() if isinstance(block, Timelines))
-    assert {len(each["sides"]) for each in timelines.data["recordings"]} == {64}
+    assert {len(each["sides"]) for each in timelines.data["recordings"]} == {MOST_HELD}
     assert len(timelines.choices) == len(timelines.data["recordings"]) == len(timelines.recordings)
     assert len(printed(shown_overview(ranks_overview(told), None, Path("page.html")), 100).splitlines()) <= MOST_LINES
 

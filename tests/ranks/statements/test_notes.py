@@ -21,6 +21,7 @@ EVERY: tuple[RankNote, ...] = (
     notes.RanksMissing(missing=1, size=2048, ranks=(5,)),
     notes.RanksMissing(missing=9, size=2048, ranks=(5, *range(8, 16))),
     notes.OneRank(rank=0, size=None),
+    notes.NotTested(steps=1, least=3),
     notes.NoCollectives(),
     notes.ClocksUnknown(hosts=2),
     notes.StartSkew(rank=1, most_us=2.5e6),

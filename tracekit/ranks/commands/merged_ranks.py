@@ -10,10 +10,10 @@ from tracekit.console import PrintableConsole
 from tracekit.measure.progress import shown
 from tracekit.printing import echo
 from tracekit.ranks.drawing import draw_ranks
-from tracekit.ranks.joining import notes_of
 from tracekit.ranks.reading.recordings import MERGED, find_recordings
 from tracekit.ranks.reading.telling import join_recordings
 from tracekit.ranks.report.words import note_sentences
+from tracekit.ranks.telling import notes_of
 from tracekit.tracefile.perfetto import slimmed, write_picture
 
 if TYPE_CHECKING:

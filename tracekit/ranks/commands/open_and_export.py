@@ -9,12 +9,12 @@ from tracekit.cli.exporting import write_table
 from tracekit.cli.output import check_apart, check_output_path, console_beside
 from tracekit.printing import echo
 from tracekit.ranks.commands.merged_ranks import merge_ranks, write_ranks
-from tracekit.ranks.joining import notes_of
 from tracekit.ranks.listing import list_parts
 from tracekit.ranks.reading.loading import RanksReading
 from tracekit.ranks.reading.recordings import find_recordings
 from tracekit.ranks.reading.telling import join_recordings
 from tracekit.ranks.report.words import note_sentences
+from tracekit.ranks.telling import notes_of
 from tracekit.reading.traces import parse_steps
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tracekit.cli.output import check_output_path, console_beside, page_asked, write_json
 from tracekit.cli.publishing import destination, show
 from tracekit.errors import TracekitError
+from tracekit.interpreter import collector_paused
 from tracekit.ranks.reading.loading import RanksReading
 from tracekit.ranks.reading.recordings import find_recordings, with_operators
 from tracekit.ranks.reading.telling import tell_recordings
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tracekit.report.thirty_lines import Detail
 
 
+@collector_paused()
 def show_ranks(
     places: tuple[str, ...],
     form: FormName | None,

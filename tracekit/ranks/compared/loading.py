@@ -15,10 +15,10 @@ from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
 from tracekit.ranks.compared.changes import RankSides, compare_ranks
 from tracekit.ranks.fault import checked
-from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.reading.loading import UNPACKED_TO_PACKED
 from tracekit.ranks.reading.many_files import Question, ask_each
 from tracekit.ranks.reading.rank_digest import digest_rank
+from tracekit.ranks.telling import join_ranks
 from tracekit.ranks.uneven_collectives import find_uneven_collectives
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.read import read_trace

@@ -1,14 +1,18 @@
-"""All ranks of a job, eager and compiled: what changed on each, how each spends a call, and the collectives."""
+"""All ranks of a job, eager and compiled: what changed on each, how each spends a call, what exposed communication
+consists of, and the collectives."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from tracekit.model.comparison import Comparison
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import clipped_within
 from tracekit.numbers import MISSING, count, duration, duration_change, figure_change, percent, scale_of, size
 from tracekit.ranks.compared import words
-from tracekit.ranks.compared.nouns import CollectiveChange, JobChange, RankCall, RankChange
-from tracekit.report.document import Table, columns, filled_table
+from tracekit.ranks.compared.nouns import CollectiveChange, JobChange, RankCall, RankChange, job_of
+from tracekit.report import document as doc
+from tracekit.report.composition.overview_account import LEAST_SLOWER
+from tracekit.report.document import AccountRow, Table, columns, filled_table
 from tracekit.report.words.common import cause_words
 
 #: Ranks that have a row in the terminal.
@@ -17,6 +21,8 @@ MOST_RANKS = 3
 PLACE = 40
 #: Of a call: less is rounding.
 LEAST_RESIDUAL = 0.001
+#: Rows of the account.
+TRANSFER, WAITING = "transfer", "waiting for late ranks"
 #: Parts that are told in one column where there is little room.
 TOGETHER = {
     "compute": ("compute",),
@@ -25,6 +31,34 @@ TOGETHER = {
     "waiting": ("exposed_waiting",),
     "communication": ("exposed_communication",),
 }
+
+
+def rank_section(comparison: Comparison) -> doc.Section | None:
+    """All ranks of a run of several."""
+    job, names = job_of(comparison), (comparison.a.label, comparison.b.label)
+    if job is None:
+        return None
+    return doc.section(
+        "ranks",
+        "Ranks",
+        doc.Part(change_table(job, names), doc.TABLES),
+        doc.Part(call_table(job, names), doc.TABLES),
+        doc.Part(collective_table(job, names), doc.TABLES),
+        idle_table(job),
+    )
+
+
+def communication_rows(comparison: Comparison) -> Iterator[AccountRow]:
+    """What exposed communication consists of, where other ranks' recordings tell."""
+    job = job_of(comparison)
+    if job is None or job.told is None:
+        return
+    a, b = job.told
+    transfer, waiting = ((getattr(a, name), getattr(b, name)) for name in ("exposed_transfer_us", "exposed_waiting_us"))
+    yield AccountRow(TRANSFER, transfer, words.transfer_words(job, a, b))
+    longest = max((b, a), key=lambda call: call.exposed_waiting_us or 0.0)
+    is_much = max(waiting) >= LEAST_SLOWER * max(each.compute_us + each.exposed_us for each in (a, b))
+    yield AccountRow(WAITING, waiting, words.waits_words(longest) if is_much else "")
 
 
 def foremost(job: JobChange, most: int) -> tuple[RankChange, ...]:

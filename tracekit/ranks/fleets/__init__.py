@@ -1,1 +1,1 @@
-"""A thousand ranks, reduced from the summaries of their digests."""
+"""Figures of all ranks of a job, in columns, from the summaries of their digests."""

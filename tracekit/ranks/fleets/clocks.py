@@ -1,104 +1,289 @@
-"""How do the clocks of a fleet's hosts run beside each other? By the ends of collectives, as `ranks.clocks`; few hosts
-share a collective with all others, so offsets are passed on from host to host."""
+"""How do the clocks of several recordings run beside each other?
 
-from collections import defaultdict
+The ranks of one host share a clock, and the ends of a collective agree within tens of microseconds; over a slow network
+they scatter by as much as milliseconds, but around none, and each collective is under way on all ranks at one moment.
+The clocks of several hosts differ by an offset and drift apart; both are found from the ends of collectives, which
+every rank sees at about the same moment. Send and receive, which are no barrier, do not count.
+"""
+
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from tracekit.interval import Floats
-from tracekit.ranks.clocks import (
-    FAR,
-    LEAST_FOR_DRIFT,
-    LEAST_FOR_OFFSET,
-    LEAST_TOLERANCE_NS,
-    MOST_DRIFT,
-    ONE_CLOCK_NS,
-    slope,
-)
-from tracekit.ranks.job_figures import ClockBasis
+from tracekit.interval import Floats, Ints
+from tracekit.ranks.digests import RankRecording
+from tracekit.ranks.fleets.runs import Runs
+from tracekit.ranks.job_figures import Clock, ClockBasis
 
-#: How often hosts are moved onto the middle of all, and by how many of a host's collectives at most.
-TURNS, MOST_ENDS = 3, 80
+#: Ends that lie closer together are on one clock: 13 us for a ring of NCCL's LL protocol, 7 us between V100s.
+ONE_CLOCK_NS = 60_000
+#: With fewer common collectives a drift cannot be told from chance.
+LEAST_FOR_DRIFT = 8
+#: One collective fits any offset, and so do two where some other was taken for one of them.
+LEAST_FOR_OFFSET = 4
+#: Ends of one collective on two hosts, once their clocks are aligned.
+ON_A_LINE_NS = 30_000
 #: Ends over a network lie further apart than on one host.
 OVER_A_NETWORK = 4
+#: Clocks of hosts drift by some tens of parts in a million; what is more is no drift.
+MOST_DRIFT = 500e-6
+#: So many times the usual distance of ends no two ends of one collective are apart.
+FAR = 10
+LEAST_TOLERANCE_NS = 50_000
+#: The median of normal deviates scatters by so many times their median absolute deviation, by the root of their number
+#: (Kenney and Keeping, Mathematics of Statistics 2, 1951: 1.2533 standard deviations of 1.4826 of these); thrice that.
+SCATTER = 3 * 1.2533 * 1.4826
+#: Ends that scatter by more than this share of the time in which all ranks were in the collective tell nothing; where
+#: one rank's are later than another's each time, by more than the second.
+MOST_SCATTER, MOST_APART = 1.0, 0.5
 
 
-class FleetClocks(Struct, frozen=True):
-    """`moved_ns` is what is added to each part's times."""
+class Offset(Struct, frozen=True):
+    """A rank's clock against the common one: common = own + offset + drift * (own - since)."""
 
-    moved_ns: Floats
+    offset_ns: float = 0.0
+    drift: float = 0.0
+    since_ns: int = 0
+
+
+class Clocks(Struct, frozen=True):
+    """The clocks of all ranks. `base_ns` keeps numbers small: common times count from it."""
+
+    base_ns: int
+    origins: dict[int, int]
+    offsets: dict[int, Offset]
     basis: ClockBasis
     uncertainty_ns: float | None
     hosts: int
-    tolerance_ns: float
+    #: Between ends of one collective no more is possible.
+    tolerance_ns: float = field(default=float("inf"))
+    #: Whether each collective that names join was under way on all its ranks at one moment.
+    at_once: bool = False
+    #: Where they are not known: ranks whose ends fit no line through the others'.
+    unaligned: tuple[int, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        return self.basis != "bound"
+
+    def common(self, rank: int, own_ns: Ints) -> Ints:
+        """Times of a rank's own recording on the common clock."""
+        since = own_ns + (self.origins[rank] - self.base_ns)
+        own = self.offsets.get(rank, Offset())
+        if not own.offset_ns and not own.drift:
+            return since
+        moved: Ints = since + np.rint(own.offset_ns + own.drift * (since - own.since_ns)).astype(np.int64)
+        return moved
+
+    def common_of(self, ranks: Ints, since: Ints) -> Ints:
+        """The same of times of several ranks, as `one_clock` gives them."""
+        if not self.offsets or not len(ranks):
+            return since
+        table = np.zeros((int(ranks.max()) + 1, 3))
+        for rank, each in self.offsets.items():
+            if rank < len(table):
+                table[rank] = each.offset_ns, each.drift, each.since_ns
+        offset, drift, begin = table[ranks].T
+        moved: Ints = since + np.rint(offset + drift * (since - begin)).astype(np.int64)
+        return moved
+
+    def told(self) -> Clock:
+        return Clock(self.basis, None if self.uncertainty_ns is None else self.uncertainty_ns / 1e3)
 
 
-def align_hosts(every: pl.DataFrame, barriers: pl.DataFrame) -> FleetClocks:
-    """`every` and `barriers` are those of `Parts`."""
-    hosts = int(every["host"].n_unique())
-    ends = barriers.join(every.select("part", "host", "end"), on="part", maintain_order="left")
-    table = ends.group_by("collective", "host").agg(pl.col("end").median())
-    shared = table.filter(pl.col("host").n_unique().over("collective") > 1).sort("collective", "host")
-    # A host whose ranks recorded no collective has a number too.
-    numbered = int(every["host"].max() or 0) + 1  # type: ignore[arg-type]
-    offsets, drifts = np.zeros(numbered), np.zeros(numbered)
-    since = float(shared["end"].min() or 0.0)  # type: ignore[arg-type]
-    if shared.height:
-        offsets = _passed_on(shared, numbered)
-        _polish(shared, offsets, drifts, since)
-    of_part = every["host"].to_numpy()
-    moved = offsets[of_part] + drifts[of_part] * (every["start"].to_numpy() - since)
-    over = ends["end"].to_numpy() + moved[ends["part"].to_numpy()]
-    apart = (
-        ends.select("collective", over=pl.Series(over))
-        .group_by("collective")
-        .agg((pl.col("over").max() - pl.col("over").min()).alias("apart"))
+def one_clock(recordings: Mapping[int, RankRecording]) -> Clocks:
+    """As if all recordings had been made by one clock."""
+    origins = {rank: each.origin_ns for rank, each in recordings.items()}
+    return Clocks(min(origins.values()), origins, {}, "one_host", None, 1)
+
+
+def align_clocks(recordings: Mapping[int, RankRecording], joined: pl.DataFrame) -> Clocks:
+    """`joined` are the parts of collectives that names alone have joined: `collective`, `rank`, `start` and `end`, as
+    `one_clock` gives them, in the order of collectives and ranks.
+
+    Ranks that name one host, or whose ends agree with each other, share a clock. Of the others each is moved onto the
+    clock of the largest such host by a line through the differences of ends, or of one that was moved before it: few
+    hosts share a collective with all others. Where no such line fits the clocks stay unknown.
+    """
+    plain = one_clock(recordings)
+    every = Runs(joined["collective"].to_numpy())
+    known = joined.filter(pl.Series(every.counts[every.of_row] > 1))
+    if not known.height:
+        return replace(plain, basis="bound") if len(recordings) > 1 else plain
+    of_each = Runs(known["collective"].to_numpy())
+    end = known["end"].to_numpy()
+    in_common = of_each.least(end) - of_each.most(known["start"].to_numpy())
+    common, apart = float(np.median(in_common)), float(np.median(of_each.most(end) - of_each.least(end)))
+    unmoved: Clocks | None = None
+    if in_common.min() > 0 and apart <= MOST_SCATTER * common:
+        unmoved = replace(plain, uncertainty_ns=apart, tolerance_ns=_tolerance_ns(apart), at_once=True)
+        if _level(known):
+            return unmoved
+        unmoved = unmoved if apart <= MOST_APART * common else None
+    # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
+    known = known.with_columns(number=pl.Series(of_each.of_row))
+    hosts = _hosts(recordings, known)
+    offsets, unaligned = _offsets(_lone_clocks(hosts, recordings), known)
+    if unaligned:
+        offsets, unaligned = _offsets(hosts, known)
+    moved = replace(plain, offsets=offsets, basis="aligned", hosts=len(hosts))
+    ends = moved.common_of(known["rank"].to_numpy(), end)
+    usual = float(np.median(of_each.most(ends) - of_each.least(ends)))
+    # Ends of one collective that lie apart by more than all others do are of two.
+    if unaligned or usual > ONE_CLOCK_NS * (1 if len(hosts) == 1 else OVER_A_NETWORK):
+        # In a ring over a slow network some ranks end before others each time: as uncertain as that is their clock.
+        bound = replace(plain, basis="bound", hosts=len(hosts), unaligned=tuple(unaligned))
+        return unmoved or bound
+    return replace(
+        moved,
+        basis="one_host" if len(hosts) == 1 else "aligned",
+        uncertainty_ns=usual,
+        tolerance_ns=_tolerance_ns(usual),
+        at_once=len(hosts) == 1 and unmoved is not None,
     )
-    usual = float(apart["apart"].median() or 0.0) if apart.height else None  # type: ignore[arg-type]
-    known = usual is not None and usual <= ONE_CLOCK_NS * (OVER_A_NETWORK if hosts > 1 else 1)
-    basis: ClockBasis = "bound" if not known else "one_host" if hosts == 1 else "aligned"
-    return FleetClocks(moved, basis, usual, hosts, max(FAR * (usual or 0.0), LEAST_TOLERANCE_NS))
 
 
-def _passed_on(shared: pl.DataFrame, hosts: int) -> Floats:
-    """Offsets along a tree of hosts that share collectives, from the one with most."""
-    first = shared.with_columns(
-        other=pl.col("host").first().over("collective"), other_end=pl.col("end").first().over("collective")
-    ).filter(pl.col("host") != pl.col("other"))
-    edges = first.group_by("host", "other").agg((pl.col("other_end") - pl.col("end")).median().alias("ns"), pl.len())
-    enough = edges.filter(pl.col("len") >= LEAST_FOR_OFFSET).sort("host", "other")
-    near: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    for host, other, ns in enough.select("host", "other", "ns").iter_rows():
-        near[other].append((host, ns))
-        near[host].append((other, -ns))
-    offsets, seen = np.zeros(hosts), set[int]()
-    for root in sorted(near, key=lambda host: (-len(near[host]), host)):
-        open_ = [] if root in seen else [root]
-        seen.add(root)
-        for host in open_:
-            for other, ns in near[host]:
-                if other not in seen:
-                    seen.add(other)
-                    offsets[other] = offsets[host] + ns
-                    open_.append(other)
-    return offsets
+def _lone_clocks(hosts: list[tuple[int, ...]], recordings: Mapping[int, RankRecording]) -> list[tuple[int, ...]]:
+    """Unnamed hosts are taken for one where their clocks are close: each of their ranks gets a line of its own."""
+    if len(hosts) == 1:
+        return hosts
+    named = [host for host in hosts if recordings[host[0]].host_name is not None]
+    return [*named, *((rank,) for host in hosts if host not in named for rank in host)]
 
 
-def _polish(shared: pl.DataFrame, offsets: Floats, drifts: Floats, since: float) -> None:
-    """Moves each host by a line onto the middle of all that share its collectives, a few times."""
-    host, ends = shared["host"].to_numpy(), shared["end"].to_numpy()
-    rows = {int(each): np.flatnonzero(host == each) for each in np.unique(host)}
-    some = {each: own[np.linspace(0, len(own) - 1, min(len(own), MOST_ENDS)).astype(int)] for each, own in rows.items()}
-    for _ in range(TURNS):
-        now = ends + offsets[host] + drifts[host] * (ends - since)
-        middle = shared.select("collective", now=pl.Series(now)).select(pl.col("now").median().over("collective"))
-        rest = middle["now"].to_numpy() - now
-        for each, own in rows.items():
-            drift = 0.0
-            if len(own) >= LEAST_FOR_DRIFT:
-                drift = slope(ends[some[each]] - since, rest[some[each]])
-                drift = drift if abs(drift) <= MOST_DRIFT else 0.0
-            drifts[each] += drift
-            offsets[each] += float(np.median(rest[own] - drift * (ends[own] - since)))
+def _tolerance_ns(usual: float) -> float:
+    """How far apart two ends of one collective may be, of which most are apart by this."""
+    return max(FAR * usual, LEAST_TOLERANCE_NS)
+
+
+def _level(known: pl.DataFrame) -> bool:
+    """Whether each rank's ends scatter around the others' without an offset or a drift: with as little as their number
+    and their scatter let one see."""
+    for apart in _from_others(known):
+        if len(apart) < LEAST_FOR_OFFSET:
+            return False
+        scatter = float(np.median(np.abs(apart - np.median(apart))))
+        for some in (apart, apart[: len(apart) // 2], apart[len(apart) // 2 :]):
+            if abs(float(np.median(some))) > max(ONE_CLOCK_NS, SCATTER * scatter / len(some) ** 0.5):
+                return False
+    return True
+
+
+def _from_others(known: pl.DataFrame) -> list[Floats]:
+    """Of each rank, in the order of its collectives' ends: how much earlier the median of the others' was."""
+    ordered = known.sort("collective", "end")
+    end = ordered["end"].to_numpy()
+    counts = ordered.group_by("collective", maintain_order=True).len()["len"].to_numpy()
+    first, count = (np.repeat(each, counts) for each in (np.cumsum(counts) - counts, counts))
+    place = np.arange(len(end)) - first
+    # The middle ones of all but one, whose place is taken by the next.
+    low, high = (end[first + middle + (middle >= place)] for middle in (count // 2 - 1, (count - 1) // 2))
+    apart = ordered.select("rank", "end", apart=pl.Series((low + high) / 2 - end)).sort("rank", "end")
+    return [each["apart"].to_numpy() for each in apart.partition_by("rank")]
+
+
+def _hosts(recordings: Mapping[int, RankRecording], known: pl.DataFrame) -> list[tuple[int, ...]]:
+    """Ranks by clock: those that name one host, and those that name none and whose ends agree with those of others that
+    do not, the median of their differences being small. A rank is held against the means of a host's ends, which are
+    kept as it grows: the time taken grows with the ranks, not with their square."""
+    named: dict[str, list[int]] = {}
+    nameless: list[list[int]] = []
+    sums: list[Floats] = []
+    ranks = known["rank"].unique().to_list()
+    for rank in ranks:
+        if (name := recordings[rank].host_name) is not None:
+            named.setdefault(name, []).append(rank)
+    others = known.filter(pl.col("rank").is_in([rank for rank in ranks if recordings[rank].host_name is None]))
+    for (rank,), table in others.partition_by("rank", as_dict=True, maintain_order=True).items():
+        number, ends = table["number"].to_numpy(), table["end"].to_numpy()
+        agree = (at for at, some in enumerate(sums) if _agree(_differences(some, number, ends)))
+        at = next(agree, len(sums))
+        if at == len(sums):
+            nameless.append([])
+            sums.append(np.zeros((int(known["number"].max()) + 1, 2)))  # type: ignore[arg-type]
+        nameless[at].append(rank)
+        sums[at][number] += np.stack((ends, np.ones(len(ends))), axis=1)
+    return sorted(tuple(sorted(host)) for host in (*named.values(), *nameless))
+
+
+def _differences(sums: Floats, number: Ints, ends: Ints) -> Floats:
+    """Of each collective of a rank and a host: when the rank's part ended, and how much earlier the host's did."""
+    there = sums[number]
+    both = there[:, 1] > 0
+    return np.stack((ends[both], there[both, 0] / there[both, 1] - ends[both]), axis=1)
+
+
+def _offsets(hosts: list[tuple[int, ...]], known: pl.DataFrame) -> tuple[dict[int, Offset], list[int]]:
+    """Of the ranks of all hosts but the largest, and the ranks that share collectives with others and fit no line."""
+    largest = max(hosts, key=lambda host: (len(host), -host[0]))
+    of_rank = np.zeros(int(known["rank"].max()) + 1, dtype=np.int64)  # type: ignore[arg-type]
+    for at, ranks in enumerate(hosts):
+        of_rank[[*ranks]] = at
+    number, end = known["number"].to_numpy(), known["end"].to_numpy()
+    host = of_rank[known["rank"].to_numpy()]
+    runs = Runs(number)
+    shared = (runs.least(host) != runs.most(host))[runs.of_row]
+    of_host = {at: (number[own], end[own]) for at in range(len(hosts)) if (own := shared & (host == at)).any()}
+    offsets: dict[int, Offset] = {}
+    #: When the parts of each collective ended on hosts whose clocks are told; NaN where none had one.
+    middles = np.full(int(known["number"].max()) + 1, np.nan)  # type: ignore[arg-type]
+    _add_middles(middles, *of_host.pop(hosts.index(largest), (number[:0], end[:0])))
+    while True:
+        found = {host: each for host, (number, ends) in of_host.items() if (each := _offset(number, ends, middles))}
+        for host, each in found.items():
+            number, ends = of_host.pop(host)
+            offsets |= dict.fromkeys(hosts[host], each)
+            _add_middles(middles, number, ends + each.offset_ns + each.drift * (ends - each.since_ns))
+        if not found:
+            # Ranks that share no collective with others need no common clock with them.
+            return offsets, [rank for host in of_host for rank in hosts[host]]
+
+
+def _add_middles(middles: Floats, number: Ints, ends: Ints | Floats) -> None:
+    """Of collectives that have none yet the median end of a host's parts."""
+    fresh = np.isnan(middles[number])
+    runs = Runs(number[fresh])
+    middles[runs.numbers] = runs.medians(ends[fresh])
+
+
+def _agree(apart: Floats) -> bool:
+    """Whether differences are small, and do not grow over the recording: clocks that drift cross once."""
+    if not len(apart) or abs(float(np.median(apart[:, 1]))) > ONE_CLOCK_NS:
+        return False
+    half = len(apart) // 2
+    if half < LEAST_FOR_DRIFT:
+        return True
+    ordered = apart[np.argsort(apart[:, 0])]
+    return abs(float(np.median(ordered[:half, 1]) - np.median(ordered[half:, 1]))) <= ONE_CLOCK_NS
+
+
+def _offset(number: Ints, ends: Ints, middles: Floats) -> Offset | None:
+    """The line that moves the host's ends of collectives onto these middles; None where they share too few, or these do
+    not lie on a line: then they are not the same."""
+    both = ~np.isnan(middles[number])
+    number, ends = number[both], ends[both]
+    if len(np.unique(number)) < LEAST_FOR_OFFSET:
+        return None
+    since = int(ends.min())
+    moments, differences = (ends - since).astype(np.float64), middles[number] - ends
+    drift = 0.0
+    if len(moments) >= LEAST_FOR_DRIFT and np.ptp(moments) > 0:
+        drift = slope(moments, differences)
+        drift = drift if abs(drift) <= MOST_DRIFT else 0.0
+    rest = differences - drift * moments
+    offset = float(np.median(rest))
+    return Offset(offset, drift, since) if float(np.median(np.abs(rest - offset))) <= ON_A_LINE_NS else None
+
+
+def slope(moments: Floats, values: Floats) -> float:
+    """Theil-Sen's slope, of at most 80 points: one wrong pair does not move it (Sen, JASA 63, 1968)."""
+    order = np.argsort(moments)
+    some = order[np.linspace(0, len(order) - 1, min(len(order), 80)).astype(np.int64)]
+    x, y = moments[some], values[some]
+    first, second = np.triu_indices(len(x), 1)
+    apart = x[second] - x[first]
+    far = apart > 0
+    return float(np.median((y[second] - y[first])[far] / apart[far])) if far.any() else 0.0

@@ -1,154 +1,230 @@
-"""What was each kind of collective of a fleet, and which single ones did its ranks wait in most?"""
+"""What was each collective of a job, one by one and by kind?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
-from msgspec.structs import replace
+from msgspec import Struct
 
-from tracekit.ranks.collectives import BUS_FACTORS, HARDLY, MOST_WORST, MOSTLY, VARYING
-from tracekit.ranks.digests import RankSummary, Talk
-from tracekit.ranks.fleets.clocks import FleetClocks
-from tracekit.ranks.fleets.waits import FleetWaits
+from tracekit import interval
+from tracekit.interval import Floats
+from tracekit.ranks.activities import compute_of
+from tracekit.ranks.digests import Talk
+from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.job_figures import (
+    CauseShare,
     CollectiveClass,
     CollectivePart,
     CollectiveUse,
     OneCollective,
+    RankBytes,
     RankTimes,
     RankWait,
 )
+from tracekit.ranks.joined import Joined
+from tracekit.ranks.links import peak_gbps
+
+#: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
+MOSTLY, HARDLY = 2 / 3, 1 / 3
+#: What a rank sends, by what the collective carries: NCCL tests' doc/PERFORMANCE.md.
+BUS_FACTORS = {
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    "all_gather": lambda n: (n - 1) / n,
+    "reduce_scatter": lambda n: (n - 1) / n,
+    "all_to_all": lambda n: (n - 1) / n,
+}
+VARYING = "all_to_all"
+#: So many single collectives are the worst.
+MOST_WORST = 20
 
 
-def sum_kinds(talk: Sequence[Talk], waits: FleetWaits, clocks: FleetClocks) -> tuple[CollectiveUse, ...]:
-    """A row for each kind, group and size, the one with most time first; of a large fleet there are thousands."""
-    rows = _rows(talk, waits)
-    of_kind = rows.group_by("kind", maintain_order=True)
-    bare = 1 - pl.col("covered") / pl.col("lasting").clip(1)
-    sums = of_kind.agg(
-        talk=pl.col("talk").first(),
-        count=pl.col("collective").n_unique(),
-        transfer=(pl.col("lasting") - pl.col("waited")).sum(),
-        usual=(pl.col("lasting") - pl.col("waited")).median(),
-        waiting=pl.col("waited").sum(),
-        exposed=((pl.col("lasting") - pl.col("waited")) * bare).sum(),
-        sequenced=(pl.col("sequence") >= 0).all(),
-    )
-    single = rows.group_by("kind", "collective").agg(
-        spread=(pl.col("last") - pl.col("first")).first(), last_rank=pl.col("last_rank").first()
-    )
-    spreads = dict(single.group_by("kind").agg(pl.col("spread").median()).iter_rows())
-    lates: dict[int, list[RankTimes]] = {}
-    late = single.filter((pl.col("spread") > 0) & (pl.col("last_rank") >= 0)).group_by("kind", "last_rank").len()
-    for kind, rank, count in late.sort("kind", "len", "last_rank", descending=[False, True, False]).iter_rows():
-        lates.setdefault(kind, []).append(RankTimes(rank, count))
-    waited: dict[int, list[RankWait]] = {}
-    by_rank = rows.group_by("kind", "rank").agg(pl.col("waited").sum() / 1e3).sort("kind", "rank")
-    for kind, rank, us in by_rank.iter_rows():
-        waited.setdefault(kind, []).append(RankWait(rank, us))
-    found = []
-    for row in sums.iter_rows(named=True):
-        kind = row["kind"]
-        ranks = tuple(each.rank for each in waited[kind])
-        found.append(
-            CollectiveUse(
-                **_figures(talk[row["talk"]], ranks, row, spreads[kind], clocks),
-                late_ranks=tuple(lates.get(kind, ())),
-                waiting_us=tuple(waited[kind]),
-            )
+class Why(Struct, frozen=True):
+    """Of one collective what made its last rank late, and where."""
+
+    causes: tuple[CauseShare, ...]
+    where: str | None = None
+
+
+def class_of(waiting: float, transfer: float) -> CollectiveClass:
+    """What most of a time over ranks is."""
+    share = waiting / max(waiting + transfer, 1e-9)
+    return "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
+
+
+class CollectiveTable:
+    """What is known of each collective of the job by its number."""
+
+    def __init__(self, joined: Joined) -> None:
+        self.joined = joined
+        waits = joined.waits
+        rows = waits.parts.select(
+            *("rank", "talk", "start", "step"),
+            exposed=pl.Series(_exposed(joined)),
+            lasting=pl.col("end") - pl.col("start"),
         )
-    return tuple(sorted(found, key=lambda each: -((each.transfer_us or 0.0) + sum(it.us for it in each.waiting_us))))
+        rows = waits.members.drop("late").hstack(rows[waits.members["part"]])
+        self.runs = Runs(waits.members["collective"].to_numpy())
+        singles = waits.collectives.with_columns(talk=rows["talk"][self.runs.first])
+        kinds: dict[tuple[object, ...], int] = {}
+        known = singles.select("talk", "group", "how").unique(maintain_order=True)
+        numbers = [
+            kinds.setdefault((*_told(joined.parts.talk[talk]), *others), len(kinds))
+            for talk, *others in known.iter_rows()
+        ]
+        known = known.with_columns(kind=pl.Series(numbers, dtype=pl.Int64))
+        #: Each collective at its number, and its parts.
+        self.alone = singles.join(known, on=["talk", "group", "how"], maintain_order="left")
+        self.rows = rows.with_columns(kind=self.alone["kind"].gather(rows["collective"]))
 
+    def by_kind(self) -> tuple[CollectiveUse, ...]:
+        """A row for each kind, group and size; the one with most time first."""
+        found = [CollectiveUse(**each) for each in self._figures("kind", self.rows)]
+        return tuple(
+            sorted(found, key=lambda each: -((each.transfer_us or 0.0) + sum(it.us for it in each.waiting_us)))
+        )
 
-def _rows(talk: Sequence[Talk], waits: FleetWaits) -> pl.DataFrame:
-    """Each part that was joined, with the kind that its collective is of. A kernel that exchanges with several ranks is
-    of several."""
-    kinds: dict[object, int] = {}
-    numbers = []
-    for each in talk:
-        apart = each.exchange == "pairs"
-        ranks: object = (each.targets, each.sources, each.ranks) if apart else each.ranks or each.size
-        width = None if each.collective == VARYING else each.bytes
-        numbers.append(kinds.setdefault((each.collective, each.group, ranks, each.dtype, width), len(kinds)))
-    lasting = pl.col("end") - pl.col("start")
-    rows = waits.joined("rank", "talk", "covered", "sequence", lasting=lasting).rename({"waiting": "waited"})
-    pair = pl.Series([each.exchange == "pairs" for each in talk], dtype=pl.Boolean).gather(rows["talk"])
-    # A pair is called as its rank of the lowest number calls it.
-    pairs = rows.filter(pair).with_columns(pl.col("talk").sort_by("rank").first().over("collective"))
-    whole = pl.concat([rows.filter(~pair), pairs])
-    return whole.with_columns(kind=pl.Series(numbers, dtype=pl.Int64).gather(whole["talk"]))
+    def worst(self) -> tuple[int, ...]:
+        """The collectives in which ranks waited longest, all together."""
+        waited = self.runs.sums(self.rows["waiting"].to_numpy())
+        longest = np.argsort(-waited, kind="stable")[:MOST_WORST]
+        return tuple(longest[waited[longest] > 0].tolist())
 
+    def singles(self, numbers: Sequence[int], why: Mapping[int, Why]) -> tuple[OneCollective, ...]:
+        """These, each alone."""
+        rows = self.rows.filter(pl.col("collective").is_in(numbers))
+        known, zero = self.joined.clocks.known, self.joined.zero_ns
+        members = {number: table for (number,), table in rows.partition_by("collective", as_dict=True).items()}
+        figures = dict(zip(members, self._figures("collective", rows), strict=True))
+        found = []
+        for number in numbers:
+            table = members[number]
+            parts = tuple(
+                CollectivePart(rank, (start - zero) / 1e3 if known else None, waited / 1e3, (lasted - waited) / 1e3)
+                for rank, start, waited, lasted in table.select("rank", "start", "waiting", "lasting").iter_rows()
+            )
+            rank, step = table.row(0, named=True)["rank"], table["step"][0]
+            steps = self.joined.job.digests[rank].steps
+            reason = why.get(number, Why(()))
+            found.append(
+                OneCollective(
+                    **figures[number],
+                    start_us=min((each.start_us for each in parts if each.start_us is not None), default=None),
+                    last_rank=self.alone["last_rank"][number] if known else None,
+                    parts=parts,
+                    number=number + 1,
+                    step=steps[step] if steps else None,
+                    causes=reason.causes,
+                    where=reason.where,
+                )
+            )
+        return tuple(found)
 
-def _figures(
-    talk: Talk, ranks: tuple[int, ...], row: dict[str, float], spread_ns: float | None, clocks: FleetClocks
-) -> dict[str, Any]:
-    share = row["waiting"] / max(row["waiting"] + row["transfer"], 1)
-    kind: CollectiveClass = "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
-    known = clocks.basis != "bound"
-    if not known or (share > HARDLY and (spread_ns or 0) <= (clocks.uncertainty_ns or 0.0)):
-        kind = "inconclusive"
-    algorithm = talk.bytes / row["usual"] if talk.bytes is not None and row["usual"] > 0 else None
-    factor, n = BUS_FACTORS.get(talk.collective), talk.size or len(ranks)
-    pair = talk.exchange == "pairs"
-    return {
-        "name": talk.collective,
-        "group": talk.group,
-        "ranks": ranks if pair else talk.ranks or ranks,
-        "dtype": talk.dtype,
-        "bytes": talk.bytes,
-        "count": int(row["count"]),
-        "transfer_us": row["transfer"] / 1e3,
-        "arrival_spread_us": (spread_ns or 0) / 1e3 if known else None,
-        "algbw_gbps": algorithm,
-        "busbw_gbps": algorithm * factor(n) if algorithm and factor and n else algorithm,
-        "peak_gbps": None,
-        "exposed_transfer_us": row["exposed"] / 1e3,
-        "kind": kind,
-        "matched_by": "pair" if pair else "sequence" if row["sequenced"] else "signature",
-        "rank_bytes": (),
-    }
+    def _figures(self, of: str, rows: pl.DataFrame) -> list[dict[str, Any]]:
+        """The fields of a `CollectiveUse` for each kind, or each collective: sums over the collectives of it."""
+        transfer = pl.col("lasting") - pl.col("waiting")
+        sums = rows.group_by(of, maintain_order=True).agg(
+            first=pl.col("collective").first(),
+            transfer=transfer.sum(),
+            usual=transfer.median(),
+            waiting=pl.col("waiting").sum(),
+            exposed=pl.col("exposed").sum(),
+        )
+        waited = rows.group_by(of, "rank", maintain_order=True).agg(pl.col("waiting").sum()).sort(of, "rank")
+        waits = _listed(waited, of, lambda rank, ns: RankWait(rank, ns / 1e3))
+        single = self.alone[rows["collective"].unique().sort()]
+        sums = sums.hstack(self.alone[sums["first"]].select("talk", "group", "how"))
+        of_each = single.group_by(of).agg(pl.col("spread").median(), pl.len())
+        spreads = {at: (spread, count) for at, spread, count in of_each.iter_rows()}
+        late = single.filter((pl.col("spread") > 0) & (pl.col("last_rank") >= 0))
+        late = (
+            late.group_by(of, "last_rank", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+        )
+        lates = _listed(late, of, RankTimes)
+        widths, given = self._varying(of, rows)
+        found = []
+        for row in sums.iter_rows(named=True):
+            at, talk = row[of], self.joined.parts.talk[row["talk"]]
+            more = {"late_ranks": tuple(lates.get(at, ())), "waiting_us": tuple(waits[at])}
+            width = widths.get(at, talk.bytes)
+            spread, count = spreads[at]
+            found.append(
+                {"count": count, "rank_bytes": given.get(at, ())} | self._figures_of(talk, width, row, spread) | more
+            )
+        return found
 
-
-def list_worst(
-    talk: Sequence[Talk], waits: FleetWaits, clocks: FleetClocks, summaries: dict[int, RankSummary]
-) -> tuple[OneCollective, ...]:
-    """The single collectives with most waiting, the most first."""
-    lasting = pl.col("end") - pl.col("start")
-    worst = waits.members.group_by("collective", maintain_order=True).agg(pl.col("waiting").sum())
-    worst = worst.filter(pl.col("waiting") > 0).sort("waiting", descending=True).head(MOST_WORST)
-    chosen = replace(waits, members=waits.members.filter(pl.col("collective").is_in(worst["collective"].implode())))
-    every = chosen.joined("rank", "talk", "start", "step", "sequence", "covered", lasting=lasting)
-    zero = int(waits.parts["start"].min() or 0)  # type: ignore[arg-type]
-    found = []
-    for collective in worst["collective"]:
-        rows = every.filter(pl.col("collective") == collective).sort("rank")
-        first = rows.row(0, named=True)
-        one, ranks = talk[first["talk"]], tuple(rows["rank"].to_list())
-        transfer = rows["lasting"] - rows["waiting"]
-        sums = {
-            "count": 1,
-            "transfer": float(transfer.sum()),
-            "usual": float(transfer.median() or 0.0),  # type: ignore[arg-type]
-            "waiting": float(rows["waiting"].sum()),
-            "exposed": float((transfer * (1 - rows["covered"] / rows["lasting"].clip(1))).sum()),
-            "sequenced": first["sequence"] >= 0,
+    def _figures_of(self, talk: Talk, width: int | None, row: dict[str, Any], spread_ns: float) -> dict[str, Any]:
+        clocks, ranks = self.joined.clocks, self.joined.waits.groups[row["group"]]
+        kind = class_of(row["waiting"], row["transfer"])
+        unsure = kind != "transfer" and spread_ns <= (clocks.uncertainty_ns or 0.0)
+        n = talk.size if talk.size is not None else len(ranks)
+        algorithm = width / row["usual"] if width is not None and row["usual"] > 0 else None
+        factor = BUS_FACTORS.get(talk.collective)
+        return {
+            "name": talk.collective,
+            "group": talk.group,
+            "ranks": ranks,
+            "dtype": talk.dtype,
+            "bytes": width,
+            "transfer_us": row["transfer"] / 1e3,
+            "arrival_spread_us": spread_ns / 1e3 if clocks.known else None,
+            "algbw_gbps": algorithm,
+            "busbw_gbps": algorithm * factor(n) if algorithm and factor and n else algorithm,
+            "peak_gbps": peak_gbps(self.joined.job.digests, ranks, clocks.hosts),
+            "exposed_transfer_us": row["exposed"] / 1e3,
+            "kind": "inconclusive" if not clocks.known or unsure else kind,
+            "matched_by": row["how"],
         }
-        steps = summaries[first["rank"]].steps
-        parts = rows.select("rank", "start", "waiting", "lasting").iter_rows()
-        found.append(
-            OneCollective(
-                **_figures(one, ranks, sums, first["last"] - first["first"], clocks),
-                late_ranks=(RankTimes(first["last_rank"], 1),),
-                waiting_us=tuple(RankWait(rank, ns / 1e3) for rank, ns in rows.select("rank", "waiting").iter_rows()),
-                start_us=(first["first"] - zero) / 1e3,
-                last_rank=first["last_rank"],
-                parts=tuple(
-                    CollectivePart(rank, (start - zero) / 1e3, waited / 1e3, (lasted - waited) / 1e3)
-                    for rank, start, waited, lasted in parts
-                ),
-                number=collective + 1,
-                step=steps[first["step"]] if steps else None,
-                causes=(),
-            )
+
+    def _varying(self, of: str, rows: pl.DataFrame) -> tuple[dict[int, int | None], dict[int, tuple[RankBytes, ...]]]:
+        """Of all-to-alls the bytes of the rank with most, of several the median; and what each rank gave and took, none
+        where a recording does not say."""
+        talk = self.joined.parts.talk
+        some = rows.filter(pl.col("talk").is_in([at for at, each in enumerate(talk) if each.collective == VARYING]))
+        if not some.height:
+            return {}, {}
+        columns = {
+            name: pl.Series([getattr(each, name) for each in talk], dtype=pl.Int64).gather(some["talk"])
+            for name in ("bytes", "sent_bytes", "received_bytes")
+        }
+        some = some.with_columns(**columns)
+        most = some.group_by(*dict.fromkeys((of, "collective")), maintain_order=True).agg(pl.col("bytes").max())
+        middle = most.group_by(of).agg(
+            pl.col("bytes").fill_null(0).median(), known=pl.col("bytes").first().is_not_null()
         )
-    return tuple(found)
+        widths = {at: round(width) if known else None for at, width, known in middle.iter_rows()}
+        sums = some.group_by(of, "rank").agg(
+            pl.col("sent_bytes", "received_bytes").sum(),
+            said=pl.all_horizontal(pl.col("sent_bytes", "received_bytes").is_not_null().all()),
+        )
+        said = sums.filter(pl.col("said").all().over(of)).sort(of, "rank")
+        return widths, {at: tuple(each) for at, each in _listed(said.drop("said"), of, RankBytes).items()}
+
+
+def _told(talk: Talk) -> tuple[object, ...]:
+    """What ranks give each other in an all-to-all differs from one to the next."""
+    width = None if talk.collective == VARYING else talk.bytes
+    return talk.collective, talk.group, talk.size, talk.dtype, width
+
+
+def _listed(table: pl.DataFrame, of: str, made: Any) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    for at, *values in table.select(of, pl.exclude(of)).iter_rows():
+        found.setdefault(at, []).append(made(*values))
+    return found
+
+
+def _exposed(joined: Joined) -> Floats:
+    """Of each part's transfer what no compute covers, in nanoseconds: where only a summary is read, by the share of the
+    whole part."""
+    parts = joined.waits.parts
+    lasting, covered = (parts["end"] - parts["start"]).to_numpy(), parts["covered"].to_numpy()
+    waiting = np.maximum(parts["waiting"].to_numpy(), 0)
+    bare = np.clip(1 - covered / np.maximum(lasting, 1), 0, 1)
+    exposed: Floats = (lasting - waiting) * bare
+    for rank, digest in joined.digests.items():
+        own = joined.rows_of(rank)
+        starts, ends = (digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns"))
+        transfers = np.stack((starts + waiting[own], ends), axis=1)
+        exposed[own] = ends - transfers[:, 0] - interval.covered_within(compute_of(digest), transfers)
+    return exposed

@@ -1,67 +1,120 @@
-"""Which communication kernels of a fleet are one collective? As `ranks.matching` by names, in columns.
+"""Which communication kernels of several ranks are one collective? By their names, unchecked.
 
-By sequence number where recorded; else the k-th of a group, type and size, of those ranks that have as many as most.
-Sends and receives by their two ranks, likewise. Equal ends, by which few ranks' left-overs are joined, are not asked:
-what a fleet's names do not join is counted.
+The surest way first: the number in the group's sequence; equal signatures, the k-th of each, of those ranks that have
+as many as most; the order of kernels of one name, likewise. Sends and receives are joined by their two ranks. What
+names do not join, and what cannot be one, is left to the ends (`waits.py`).
 """
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, product
 
 import numpy as np
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.interval import Ints
+from tracekit.interval import Bools, Ints
 from tracekit.ranks.digests import RankSummary, Talk
+from tracekit.ranks.fleets.ends import Places, split_by_ends
+from tracekit.ranks.fleets.runs import Runs, in_order
+from tracekit.ranks.job_figures import MatchedBy
 
+#: Those that all of a group take part in.
 OF_ALL = ("all", "from_root", "to_root")
-WHY = pl.Enum(["missing_rank", "counts_differ", "not_at_once", "peers_unknown", "one_sided", "clocks_unknown"])
+MEMBERS = {"collective": pl.Int64, "part": pl.Int64}
+FLOWS = {"collective": pl.Int64, "giver": pl.Int64, "taker": pl.Int64}
+LEFT = {"part": pl.Int64, "why": pl.String}
 
 
 class Parts(Struct, frozen=True):
-    """`every` has a row for each rank's part in each collective: `part` (its place), `rank`, `host`, `start`, `end` (as
-    if all clocks were one), `step`, `talk`, `sequence` and `covered`. `barriers` has those that were joined with
-    others': `collective` and `part`. `pairs` has joined sends and receives: `collective`, and their parts, `send` and
-    `receive`. `left` has the others' `part` and `why`."""
+    """`every` has a row for each rank's part in each collective: `part` (its place), `rank`, `start`, `end` (as if all
+    clocks were one), `step`, `talk`, `sequence` and `covered`. `members` are those that were joined: `collective` and
+    `part`, in that order. `about` has a row for each collective, in order: `how` it was joined, its `group` (a place in
+    `groups`), and whether it is `one_way`: then `flows` says which part gives to which. `left` has the others' `part`
+    and `why`; None where counts differ, so that its end may tell."""
 
     talk: tuple[Talk, ...]
     every: pl.DataFrame
-    barriers: pl.DataFrame
-    pairs: pl.DataFrame
+    members: pl.DataFrame
+    about: pl.DataFrame
+    flows: pl.DataFrame
+    groups: tuple[tuple[int, ...], ...]
     left: pl.DataFrame
 
 
+class Groups:
+    """Ranks of groups, each once."""
+
+    def __init__(self, known: Sequence[tuple[int, ...]] = ()) -> None:
+        self.numbers = {ranks: at for at, ranks in enumerate(known)}
+
+    def number(self, ranks: tuple[int, ...]) -> int:
+        return self.numbers.setdefault(ranks, len(self.numbers))
+
+
 def join_parts(summaries: dict[int, RankSummary]) -> Parts:
-    """The collectives of the fleet, unchecked."""
+    """The collectives that names alone join."""
     talk, every = _lay_out(summaries)
+    groups = Groups()
     exchanges = pl.Series([each.exchange for each in talk], dtype=pl.String).gather(every["talk"])
-    barriers, left_over = _barriers(every.filter(exchanges.is_in(OF_ALL)), talk)
-    pairs, unpaired = _pairs(every.filter(exchanges == "pairs"), talk, [*summaries])
-    first = int(barriers["collective"].max() or 0) + 1  # type: ignore[arg-type]
-    pairs = pairs.with_columns(collective=pl.int_range(pl.len(), dtype=pl.Int64) + first)
+    rows = every.filter(exchanges.is_in(OF_ALL))
+    members, about, left = _by_names(rows, talk, summaries, groups)
+    first = int(about["collective"].max()) + 1 if about.height else 0  # type: ignore[arg-type]
+    pairs, unpaired = _pairs(every.filter(exchanges == "pairs"), talk, [*summaries], first)
+    exchanged = sorted_members(*(pairs.select("collective", part=name) for name in ("giver", "taker"))).unique(
+        maintain_order=True
+    )
+    flows = pl.concat([_with_root(members, every, talk), _some_only(members, every, talk), pairs])
+    one_way = set(flows["collective"].unique()) | _rooted(members, every, talk)
+    about = pl.concat([about, _about_pairs(exchanged, every, talk, groups)])
     others = (
         every.filter(exchanges == exchange).select("part", why=pl.lit(why))
         for exchange, why in (("unknown", "peers_unknown"), ("one_sided", "one_sided"))
     )
-    left = pl.concat([each.cast({"why": WHY}) for each in (left_over, unpaired, *others)])
-    return Parts(talk, every, barriers, pairs, left)
+    return Parts(
+        talk,
+        every,
+        sorted_members(members, exchanged),
+        about.with_columns(one_way=pl.col("collective").is_in([*one_way])),
+        flows,
+        tuple(groups.numbers),
+        pl.concat([left, unpaired, *others]),
+    )
+
+
+def sorted_members(*tables: pl.DataFrame) -> pl.DataFrame:
+    """All of them, in the order of collectives and of their ranks."""
+    members = pl.concat(tables)
+    return members[in_order(members["collective"].to_numpy(), members["part"].to_numpy())]
+
+
+def _about_pairs(exchanged: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk], groups: Groups) -> pl.DataFrame:
+    """As `Parts.about`: the group is that of the first part, or of its ranks where nobody states any."""
+    rank, kind = (every[name].to_numpy()[exchanged["part"].to_numpy()] for name in ("rank", "talk"))
+    runs = Runs(exchanged["collective"].to_numpy())
+    stated = [groups.number(each.ranks) if each.exchange == "pairs" and each.ranks else -1 for each in talk]
+    of = np.array(stated, dtype=np.int64)[kind[runs.first]]
+    for at in np.flatnonzero(of < 0).tolist():
+        some = slice(runs.first[at], runs.first[at] + runs.counts[at])
+        of[at] = groups.number(tuple(rank[some].tolist()))
+    return pl.DataFrame({"collective": runs.numbers, "group": of}).select(
+        "collective", how=pl.lit("pair"), group="group"
+    )
 
 
 def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.DataFrame]:
     known: dict[Talk, int] = {}
-    hosts: dict[str, int] = {}
     base = min(each.origin_ns for each in summaries.values())
-    # Ranks that state no host have a clock each.
-    of_rank = [hosts.setdefault(each.host_name or f"rank {rank}", len(hosts)) for rank, each in summaries.items()]
     counts = [len(each.parts) for each in summaries.values()]
-    columns = {"rank": np.repeat([*summaries], counts), "host": np.repeat(of_rank, counts)}
     since = np.repeat([each.origin_ns - base for each in summaries.values()], counts)
     start, end, step, number, sequence, covered = np.concatenate([each.parts for each in summaries.values()]).T
     # Kinds of communication are counted over all ranks.
     kinds = [known.setdefault(_whole(one, each), len(known)) for each in summaries.values() for one in each.talk]
     before = np.cumsum([0, *(len(each.talk) for each in summaries.values())])[:-1]
     talk = np.array(kinds, dtype=np.int64)[number + np.repeat(before, counts)]
+    columns = {"part": np.arange(len(talk)), "rank": np.repeat([*summaries], counts)}
     columns |= {"start": start + since, "end": end + since, "step": step, "talk": talk}
-    columns |= {"sequence": sequence, "covered": covered, "part": np.arange(len(talk))}
+    columns |= {"sequence": sequence, "covered": covered}
     return tuple(known), pl.DataFrame({name: np.ascontiguousarray(values) for name, values in columns.items()})
 
 
@@ -71,69 +124,231 @@ def _whole(talk: Talk, summary: RankSummary) -> Talk:
     return replace(talk, ranks=ranks)
 
 
-def _barriers(rows: pl.DataFrame, talk: tuple[Talk, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    kinds: dict[object, int] = {}
-    numbers = [
-        kinds.setdefault((each.group, each.ranks or each.size, each.signature, each.exchange, each.root), len(kinds))
+class _Kind(Struct, frozen=True):
+    """Kernels that are told apart by nothing but their place, or their number."""
+
+    group: str | None
+    ranks: tuple[int, ...]  #: Empty where nobody knows.
+    size: int | None
+    signature: str
+    numbered: bool
+
+    def how(self, by_number: bool) -> MatchedBy:
+        return "sequence" if by_number else "order" if self.group is None else "signature"
+
+
+class _Rows(Struct, frozen=True):
+    """Parts that all of a group take part in, in columns, and their kinds. Of each kind: who has any, if it states no
+    ranks; how many ranks of its group were recorded; and whether numbers tell its collectives apart."""
+
+    part: Ints
+    rank: Ints
+    sequence: Ints
+    start: Ints
+    end: Ints
+    kind: Ints
+    kinds: tuple[_Kind, ...]
+    having: tuple[tuple[int, ...], ...]
+    recorded: Ints
+    by_number: Bools
+
+
+def _rows_of(table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary]) -> _Rows:
+    kinds: dict[_Kind, int] = {}
+    known = [
+        kinds.setdefault(
+            _Kind(each.group, each.ranks, None if each.ranks else each.size, each.signature, numbered), len(kinds)
+        )
         for each in talk
+        for numbered in (False, True)
     ]
-    rank, sequence = rows["rank"].to_numpy(), rows["sequence"].to_numpy()
-    kind = 2 * np.array(numbers, dtype=np.int64)[rows["talk"].to_numpy()] + (sequence >= 0)
-    ranks = int(rank.max()) + 1 if len(rank) else 1
-    place, count = _places(kind * ranks + rank)
-    counts = pl.DataFrame({"kind": kind, "count": count}).filter(pl.Series(place == 0))
-    usual = counts.group_by("kind").agg(pl.col("count").mode().max())
-    of_kind = np.zeros(2 * len(kinds) + 2, dtype=np.int64)
-    of_kind[usual["kind"].to_numpy()] = usual["count"].to_numpy()
-    alike = (sequence >= 0) | (count == of_kind[kind])
-    key = np.where(sequence >= 0, sequence, place)
-    same = _numbered(kind, key)
-    # A number twice on one rank is of two kernels of one call: the k-th of each.
-    same = _numbered(same, _places(same * ranks + rank)[0])
-    members = np.bincount(same[alike], minlength=int(same.max()) + 1 if len(same) else 0)
-    joined = alike & (members[same] > 1)
-    part = rows["part"].to_numpy()
-    fresh = _numbered(same[joined], np.zeros(int(joined.sum()), dtype=np.int64))
-    alone = pl.DataFrame({"part": part[~joined]}).with_columns(
-        why=pl.when(pl.Series(alike[~joined])).then(pl.lit("missing_rank")).otherwise(pl.lit("counts_differ"))
+    part, rank, sequence, start, end = (table[name].to_numpy() for name in ("part", "rank", "sequence", "start", "end"))
+    kind = np.array(known, dtype=np.int64)[2 * table["talk"].to_numpy() + (sequence >= 0)]
+    unknown = np.isin(kind, [at for at, each in enumerate(kinds) if not each.ranks])
+    of_kind = (
+        pl.DataFrame({"kind": kind[unknown], "rank": rank[unknown]})
+        .group_by("kind")
+        .agg(pl.col("rank").unique().sort())
     )
-    return pl.DataFrame({"collective": fresh, "part": part[joined]}), alone
+    ranks = {at: tuple(some) for at, some in of_kind.iter_rows()}
+    having = tuple(ranks.get(at, ()) for at in range(len(kinds)))
+    recorded, by_number = np.zeros(len(kinds), dtype=np.int64), np.zeros(len(kinds), dtype=bool)
+    for at, each in enumerate(kinds):
+        recorded[at] = sum(one in summaries for one in each.ranks) or len(having[at])
+        by_number[at] = each.numbered and each.group is not None and recorded[at] <= (each.size or recorded[at])
+    return _Rows(part, rank, sequence, start, end, kind, tuple(kinds), having, recorded, by_number)
 
 
-def _places(key: Ints) -> tuple[Ints, Ints]:
-    """Of each its place among those that are equal, and how many they are."""
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(key) else order
-    counts = np.diff(np.append(first, len(key)))
+def _by_names(
+    table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary], groups: Groups
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Members, what is known of each collective, and what is left."""
+    rows = _rows_of(table, talk, summaries)
+    collective = _by_occurrence(rows)
+    count = int(collective.max(initial=-1)) + 1
+    kinds = np.zeros(count, dtype=np.int64)
+    kinds[collective[collective >= 0]] = rows.kind[collective >= 0]
+    divided: list[tuple[int, tuple[int, ...] | None]] = []  # Kinds of those that are made of others, and their groups.
+    unsure: list[int] = []
+    places = _places_of_groups(summaries)
+    for at in (at for at, each in enumerate(rows.kinds) if not each.ranks and not rows.by_number[at]):
+        some = np.flatnonzero((rows.kind == at) & (collective >= 0))
+        if not len(some):
+            continue
+        split, unknown = _divide(rows, at, some, places)
+        collective[some] = -1
+        unsure += unknown
+        for those, ranks in split:
+            collective[those] = count + len(divided)
+            divided.append((at, ranks))
+    hows = [each.how(by_number) for each, by_number in zip(rows.kinds, rows.by_number.tolist(), strict=True)]
+    usual = [groups.number(each.ranks or having) for each, having in zip(rows.kinds, rows.having, strict=True)]
+    kinds = np.append(kinds, np.array([at for at, _ in divided], dtype=np.int64))
+    group = np.array(usual, dtype=np.int64)[kinds]
+    group[count:] = [groups.number(ranks) if ranks else usual[at] for at, ranks in divided]
+    how = pl.Series("how", hows, dtype=pl.String).gather(kinds)
+    about = pl.DataFrame({"collective": np.arange(len(kinds)), "how": how, "group": group})
+    members = pl.DataFrame({"collective": collective, "part": rows.part}).filter(pl.col("collective") >= 0)
+    left = pl.DataFrame({"part": rows.part, "row": np.arange(len(rows.part))}).filter(pl.Series(collective < 0))
+    unknown_group = pl.when(pl.col("row").is_in(unsure)).then(pl.lit("group_unknown"))
+    # Those that were divided have no members.
+    about = about.join(members, on="collective", how="semi", maintain_order="left")
+    return members, about, left.select("part", why=unknown_group)
+
+
+def _by_occurrence(rows: _Rows) -> Ints:
+    """Of each part the number of its collective; -1: none. The k-th of each rank together, of those ranks that have as
+    many as most; where no two ranks have equally many, or most have none, none are."""
+    # A number twice on one rank is of two kernels of one call: the k-th of each.
+    key = _numbered(rows.kind, np.where(rows.by_number[rows.kind], rows.sequence, -1))
+    place, count = _places(key, rows.rank)
+    usual, alike = (each[key] for each in _usual_counts(key, rows.rank, count, place))
+    recorded = rows.recorded[rows.kind]
+    most = rows.by_number[rows.kind] | (2 * alike >= recorded)
+    sure = (count == usual) & (((alike > 1) & most) | (alike == recorded))
+    collective = np.full(len(rows.part), -1, dtype=np.int64)
+    collective[sure] = _numbered(key[sure], place[sure])
+    return collective
+
+
+def _divide(
+    rows: _Rows, kind: int, some: Ints, places: Places
+) -> tuple[list[tuple[Ints, tuple[int, ...] | None]], list[int]]:
+    """The rows `some`, of a kind of which nobody knows the group, as collectives, each with its group where that is not
+    the kind's; and rows of which the ends do not tell whose they are."""
+    some = some[np.lexsort((rows.start[some], rows.rank[some]))]
+    ranks = tuple(np.unique(rows.rank[some]).tolist())
+    # Rank by rank, of which each has as many.
+    table = some.reshape(len(ranks), -1).T
+    begun, over = (times[table].astype(np.float64) for times in (rows.start, rows.end))
+    split, unknown = split_by_ends(begun, over, ranks, places)
+    if any(len(columns) > (rows.kinds[kind].size or len(ranks)) for _, columns, _ in split):
+        return [], some.tolist()
+    return [(table[row, columns], group) for row, columns, group in split], table[unknown].ravel().tolist()
+
+
+def _usual_counts(key: Ints, rank: Ints, count: Ints, place: Ints) -> tuple[Ints, Ints]:
+    """Of each key how many most ranks have, of those that have any, and how many ranks these are."""
+    cells = pl.DataFrame({"key": key, "rank": rank, "count": count}).filter(pl.Series(place == 0))
+    counts = cells.group_by("key", "count").agg(pl.len(), pl.col("rank").min())
+    most = counts.sort("key", "len", "rank", descending=[False, True, False]).unique("key", keep="first")
+    usual, alike = (np.zeros(int(key.max(initial=-1)) + 1, dtype=np.int64) for _ in range(2))
+    usual[most["key"].to_numpy()], alike[most["key"].to_numpy()] = most["count"].to_numpy(), most["len"].to_numpy()
+    return usual, alike
+
+
+def _places_of_groups(summaries: dict[int, RankSummary]) -> Places:
+    groups = {ranks for each in summaries.values() for ranks in each.groups.values() if len(ranks) > 1}
+    by_size: dict[int, list[tuple[int, ...]]] = {}
+    for ranks in sorted(groups):
+        by_size.setdefault(len(ranks), []).append(ranks)
+    apart = [tuple(some) for some in by_size.values() if len(set(chain(*some))) == sum(map(len, some))]
+    hosts = {each.host_name for each in summaries.values()}
+    return Places(tuple(each for each in apart if len(each) > 1), len(hosts) == 1 and None not in hosts)
+
+
+def _places(key: Ints, rank: Ints) -> tuple[Ints, Ints]:
+    """Of each its place among those of its rank that are equal, and how many they are. Ranks are in order."""
+    order = in_order(key, np.arange(len(key)))
+    runs = Runs(np.cumsum((np.diff(key[order], prepend=-1) != 0) | (np.diff(rank[order], prepend=-1) != 0)))
     place, count = np.empty_like(order), np.empty_like(order)
-    place[order] = np.arange(len(key)) - np.repeat(first, counts)
-    count[order] = np.repeat(counts, counts)
+    place[order] = np.arange(len(key)) - runs.first[runs.of_row]
+    count[order] = runs.counts[runs.of_row]
     return place, count
 
 
 def _numbered(one: Ints, other: Ints) -> Ints:
     """Pairs as numbers from 0."""
-    # Sequence numbers may be so large that a product with them fits no 64 bits.
-    places = np.unique(other, return_inverse=True)[1]
-    numbers: Ints = np.unique(one * (len(other) + 1) + places, return_inverse=True)[1]
+    if not len(one):
+        return one
+    places, width = other - other.min(), int(other.max()) - int(other.min()) + 1
+    if width * (int(one.max()) + 1) >= 1 << 62:
+        # Sequence numbers may be so large that a product with them fits no 64 bits.
+        places, width = np.unique(other, return_inverse=True)[1], len(other)
+    numbers: Ints = np.unique(one * width + places, return_inverse=True)[1]
     return numbers
 
 
-def _pairs(known: pl.DataFrame, talk: tuple[Talk, ...], recorded: list[int]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """A kernel that exchanges with several ranks has a row for each of them."""
+def _with_talk(members: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
+    return members.hstack(every.select("rank", "talk")[members["part"]])
+
+
+def _rooted(members: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk]) -> set[int]:
+    """Collectives that have a root, recorded or not."""
+    some = [at for at, each in enumerate(talk) if each.exchange in ("from_root", "to_root")]
+    return set(_with_talk(members, every).filter(pl.col("talk").is_in(some))["collective"]) if some else set()
+
+
+def _with_root(members: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
+    """A root gives to all others, or they to it."""
+    roots = pl.DataFrame(
+        [(at, each.root, each.exchange == "from_root") for at, each in enumerate(talk) if each.exchange in OF_ALL[1:]],
+        schema={"talk": pl.Int64, "root": pl.Int64, "from": pl.Boolean},
+        orient="row",
+    )
+    if not roots.height:
+        return pl.DataFrame(schema=FLOWS)
+    rows = _with_talk(members, every).join(roots, on="talk")
+    own = rows.filter(pl.col("rank") == pl.col("root")).select("collective", other="part")
+    found = rows.filter(pl.col("rank") != pl.col("root")).join(own, on="collective")
+    giver = pl.when("from").then("other").otherwise("part")
+    return found.select("collective", giver=giver, taker=pl.when("from").then("part").otherwise("other"))
+
+
+def _some_only(members: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
+    """Of all-to-alls in which some give some others nothing who gives to whom."""
+    partial = [at for at, each in enumerate(talk) if each.exchange == "all" and (each.targets or each.sources)]
+    rows = _with_talk(members, every) if partial else members.clear().with_columns(talk=pl.lit(0), rank=pl.lit(0))
+    rows = rows.filter(pl.col("talk").is_in(partial).any().over("collective"))
+    found = chain.from_iterable(_flow_of(table, talk) for table in rows.partition_by("collective"))
+    return pl.DataFrame(found, schema=FLOWS, orient="row")
+
+
+def _flow_of(table: pl.DataFrame, talk: Sequence[Talk]) -> Iterator[tuple[int, int, int]]:
+    collective = table["collective"][0]
+    known = {rank: (part, talk[at]) for rank, part, at in table.select("rank", "part", "talk").iter_rows()}
+    for (giver, (given, one)), (taker, (taken, other)) in product(known.items(), known.items()):
+        barred = (one.targets and taker not in one.targets) or (other.sources and giver not in other.sources)
+        if giver != taker and not barred:
+            yield collective, given, taken
+
+
+def _pairs(
+    known: pl.DataFrame, talk: Sequence[Talk], recorded: list[int], first: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The k-th send of one rank to another is the k-th receive there, where both recorded equally many; kernels that
+    send and receive at once, to and from several, are one exchange. `first` is the first one's number."""
     ways = [
         (at, way, peer)
         for at, each in enumerate(talk)
         for way, peers in ((True, each.targets), (False, each.sources))
         for peer in (peers if each.exchange == "pairs" else ())
     ]
-    groups: dict[str | None, int] = {}
-    group = [groups.setdefault(each.group, len(groups)) for each in talk]
-    schema = {"talk": pl.Int64, "sends": pl.Boolean, "peer": pl.Int64}
-    peers = pl.DataFrame(ways, schema=schema, orient="row")
-    known = known.select("part", "rank", "talk", group=pl.Series(group, dtype=pl.Int64).gather(known["talk"]))
-    rows = known.join(peers, on="talk", maintain_order="left").with_columns(
+    names: dict[str | None, int] = {}
+    group = pl.Series([names.setdefault(each.group, len(names)) for each in talk], dtype=pl.Int64)
+    peers = pl.DataFrame(ways, schema={"talk": pl.Int64, "sends": pl.Boolean, "peer": pl.Int64}, orient="row")
+    own = known.select("part", "rank", "talk", group=group.gather(known["talk"]))
+    rows = own.join(peers, on="talk", maintain_order="left").with_columns(
         source=pl.when("sends").then("rank").otherwise("peer"),
         target=pl.when("sends").then("peer").otherwise("rank"),
     )
@@ -141,14 +356,27 @@ def _pairs(known: pl.DataFrame, talk: tuple[Talk, ...], recorded: list[int]) -> 
     # A group's name is one to all its ranks; who is in it is known to each.
     rows = rows.with_columns(
         k=pl.int_range(pl.len()).over(*link, "sends"),
-        sent=pl.col("sends").sum().over(link),
-        taken=(~pl.col("sends")).sum().over(link),
+        even=pl.col("sends").sum().over(link) == (~pl.col("sends")).sum().over(link),
     )
-    even = rows.filter(pl.col("sent") == pl.col("taken"))
+    even = rows.filter("even")
     found = even.filter("sends").join(even.filter(~pl.col("sends")), on=[*link, "k"], suffix="_there")
-    pairs = found.select(send="part", receive="part_there")
-    joined = pl.concat([pairs["send"], pairs["receive"]]).unique()
+    pairs = found.select(giver="part", taker="part_there")
+    label = np.arange(int(known["part"].max() or 0) + 1)  # type: ignore[arg-type]
+    one, other = (pairs[name].to_numpy() for name in ("giver", "taker"))
+    while len(one) and (label[one] != label[other]).any():
+        least = np.minimum(label[one], label[other])
+        np.minimum.at(label, one, least)
+        np.minimum.at(label, other, least)
+    pairs = pairs.select(pl.Series("collective", label[one]), "giver", "taker")
+    # One rank needs two kernels for what another does in one: that they are one exchange is not sure.
+    parts = pl.concat([pairs.select("collective", part=name) for name in ("giver", "taker")]).unique()
+    parts = parts.join(own.select("part", "rank"), on="part")
+    twice = parts.filter(pl.len().over("collective", "rank") > 1)["collective"].unique()
+    pairs = pairs.filter(~pl.col("collective").is_in(twice.implode()))
+    taken = pl.concat([pairs["giver"], pairs["taker"]]).unique()
     here = pl.col("source").is_in(recorded) & pl.col("target").is_in(recorded)
-    left = rows.filter(~pl.col("part").is_in(joined.implode())).unique("part", maintain_order=True)
-    why = pl.when(here).then(pl.lit("counts_differ")).otherwise(pl.lit("missing_rank"))
-    return pairs, left.select("part", why=why)
+    why = pl.when(~pl.col("even") & ~here).then(pl.lit("missing_rank")).otherwise(pl.lit("counts_differ"))
+    told = rows.select("part", why=why).sort("part", "why").unique("part", keep="first")
+    left = own.filter(~pl.col("part").is_in(taken.implode())).join(told, on="part", how="left", maintain_order="left")
+    numbers = pl.col("collective").rank("dense").cast(pl.Int64) - 1 + first
+    return pairs.with_columns(numbers), left.select("part", pl.col("why").fill_null("peers_unknown"))

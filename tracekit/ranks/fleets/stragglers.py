@@ -1,4 +1,4 @@
-"""Which ranks, hosts and links of a fleet are slower than their peers, beyond chance?
+"""Which ranks, hosts and links are slower than their peers, beyond chance?
 
 Of each rank in each step the time is told that it spends by itself: compute and idle, no communication. So a rank that
 waits for a slow one is not slow. It is held against the median of its peers in that step, which takes out what a step

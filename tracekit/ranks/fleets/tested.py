@@ -1,4 +1,4 @@
-"""All ranks, hosts and links of a fleet, tested together: what of them are stragglers?"""
+"""All ranks, hosts and links, tested together: what of them are stragglers?"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,8 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.interval import Floats
-from tracekit.ranks.collectives import BUS_FACTORS, VARYING
+from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.ranks.digests import RankSummary, Talk
+from tracekit.ranks.fleets.collectives import BUS_FACTORS, VARYING
+from tracekit.ranks.fleets.runs import Runs, in_order
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.stragglers import (
     FALSE_ALARMS,
@@ -23,7 +25,7 @@ from tracekit.ranks.fleets.stragglers import (
     shares_of_steps,
 )
 from tracekit.ranks.fleets.waits import FleetWaits
-from tracekit.ranks.job_figures import Straggler, StragglerRule
+from tracekit.ranks.job_figures import CauseShare, Straggler, StragglerRule, WaitedFor
 from tracekit.statistics.chance import holm
 
 #: Smaller messages are all latency; of fewer collectives no link is judged.
@@ -36,7 +38,7 @@ MOST_PRICE = 0.35
 
 
 #: By process group, or pair: nanoseconds and bytes of each transfer.
-_Links = dict[tuple[object, ...], list[tuple[float, int]]]
+_Links = dict[tuple[object, ...], Floats]
 
 
 class Tested(Struct, frozen=True):
@@ -65,7 +67,7 @@ def find_stragglers(
     families = [_Family(units, shares, excess_of(shares, steps.peers), LEAST_EXCESS)]
     families += _hosts(summaries, shares)
     if aligned:
-        families += _links(waits, talk)
+        families += _links(summaries, waits, talk)
     chances = [float(each) for family in families for each in family.excess.chance]
     tested = sum(each < 1 for each in chances)
     if not tested:
@@ -119,39 +121,15 @@ def _hosts(summaries: dict[int, RankSummary], shares: Floats) -> list[_Family]:
     return [_Family(units, medians, excess_of(medians, np.zeros(len(some), dtype=np.int64)), LEAST_EXCESS)]
 
 
-def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
+def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
     """Process groups, and pairs of ranks, by the time their transfers take once all have come: nobody is late there.
     All-to-alls, which may be of other bytes each time, by the time for as many as is usual."""
-    large = [at for at, each in enumerate(talk) if (each.bytes or 0) >= LEAST_BYTES]
-    known: dict[object, int] = {}
-    numbers = [
-        known.setdefault(replace(each, bytes=None, signature="") if each.collective == VARYING else each, at)
-        for at, each in enumerate(talk)
-    ]
-    rows = waits.joined("rank", "host", "end", "talk").filter(pl.col("talk").is_in(large))
-    widths = pl.Series([each.bytes for each in talk], dtype=pl.Int64).gather(rows["talk"])
-    talks = pl.Series(numbers, dtype=pl.Int64).gather(rows["talk"])
-    single = (
-        rows.with_columns(talk=talks, width=widths)
-        .group_by("collective")
-        .agg(
-            ns=(pl.col("end") - pl.col("last")).median(),
-            width=pl.col("width").max(),
-            talk=pl.col("talk").min(),
-            begun=pl.col("last").first(),
-            first=pl.col("rank").min(),
-            to=pl.col("rank").max(),
-            across=pl.col("host").min() != pl.col("host").max(),
-        )
-    )
-    links = (
-        single.filter(pl.col("ns") > 0)
-        .sort("begun", "collective")
-        .group_by("talk", "across", "first", "to", maintain_order=True)
-        .agg("ns", "width")
-    )
-    kinds: dict[tuple[object, ...], _Links] = defaultdict(dict)
-    for row in links.iter_rows(named=True):
+    single = _transfers(summaries, waits, talk)
+    single = single.filter(pl.col("ns") > 0).sort("talk", "across", "first", "to", "begun", "collective")
+    links = single.group_by("talk", "across", "first", "to", maintain_order=True).len()
+    every = np.split(single.select("ns", "width").to_numpy().T, np.cumsum(links["len"].to_numpy())[:-1], axis=1)
+    kinds: dict[tuple[object, ...], dict[tuple[object, ...], list[Floats]]] = defaultdict(dict)
+    for row, transfers in zip(links.iter_rows(named=True), every, strict=False):
         each = talk[row["talk"]]
         is_pair = each.exchange == "pairs"
         ranks = (row["first"], row["to"]) if is_pair else each.ranks
@@ -159,28 +137,63 @@ def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
             "send" if is_pair else each.collective,
             *(each.dtype, None if each.collective == VARYING else each.bytes, len(ranks) or each.size, row["across"]),
         )
-        kinds[kind].setdefault((each.group, ranks), []).extend(zip(row["ns"], row["width"], strict=True))
-    return [
-        _family(kind, groups)
-        for kind, groups in kinds.items()
-        if sum(len(some) >= LEAST_COUNT for some in groups.values()) >= LEAST_PEERS
+        kinds[kind].setdefault((each.group, ranks), []).append(transfers)
+    families = []
+    for of, groups in kinds.items():
+        joined = {key: np.concatenate(own, axis=1) for key, own in groups.items()}
+        some = {key: own for key, own in joined.items() if own.shape[1] >= LEAST_COUNT}
+        if len(some) >= LEAST_PEERS:
+            families.append(_family(of, some))
+    return families
+
+
+def _transfers(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[Talk]) -> pl.DataFrame:
+    """A row for each large collective: its `talk`, of all-to-alls the first of any size; how many `ns` its transfer
+    took and of what `width`; when it had `begun`, its `first` and last (`to`) rank; whether it is `across` hosts."""
+    large = [at for at, each in enumerate(talk) if (each.bytes or 0) >= LEAST_BYTES]
+    known: dict[object, int] = {}
+    numbers = [
+        known.setdefault(replace(each, bytes=None, signature="") if each.collective == VARYING else each, at)
+        for at, each in enumerate(talk)
     ]
+    hosts: dict[str, int] = {}
+    of_rank = np.zeros(max(summaries) + 1, dtype=np.int64)
+    for rank, one in summaries.items():
+        of_rank[rank] = hosts.setdefault(one.host_name or f"rank {rank}", len(hosts))
+    collective, part = (waits.members[name].to_numpy() for name in ("collective", "part"))
+    kind = waits.parts["talk"].to_numpy()[part]
+    kept = np.isin(kind, large)
+    collective, part, kind = collective[kept], part[kept], kind[kept]
+    runs = Runs(collective)
+    rank, end = (waits.parts[name].to_numpy()[part] for name in ("rank", "end"))
+    last, host = waits.collectives["last"].to_numpy(), of_rank[rank]
+    return pl.DataFrame(
+        {
+            "collective": runs.numbers,
+            "ns": runs.medians(end - last[collective]),
+            "width": runs.most(np.array([each.bytes or 0 for each in talk], dtype=np.int64)[kind]),
+            "talk": runs.least(np.array(numbers, dtype=np.int64)[kind]),
+            "begun": last[runs.numbers],
+            "first": runs.least(rank),
+            "to": runs.most(rank),
+            "across": runs.least(host) != runs.most(host),
+        }
+    )
 
 
 def _family(kind: tuple[object, ...], groups: _Links) -> _Family:
-    some = {key: own for key, own in groups.items() if len(own) >= LEAST_COUNT}
-    most = max(map(len, some.values()))
-    usual_bytes = float(np.median([width for transfers in some.values() for _, width in transfers]))
-    lasting = np.full((len(some), most), np.nan)
-    for row, transfers in enumerate(some.values()):
-        lasting[row, : len(transfers)] = [ns * usual_bytes / width for ns, width in transfers]
+    most = max(ns.shape[0] for ns, _ in groups.values())
+    usual_bytes = float(np.median(np.concatenate([widths for _, widths in groups.values()])))
+    lasting = np.full((len(groups), most), np.nan)
+    for row, (ns, widths) in enumerate(groups.values()):
+        lasting[row, : len(ns)] = ns * usual_bytes / widths
     middles = known_median(lasting, axis=1)
     usual = float(known_median(middles))
     shares = lasting / usual - 1
     factor, size = BUS_FACTORS.get(str(kind[0])), int(kind[3] or 0)  # type: ignore[call-overload]
     width = usual_bytes * (factor(size) if factor and size else 1)
     units: list[dict[str, object]] = []
-    for (name, ranks), own, middle in zip(some, lasting, middles.tolist(), strict=True):
+    for (name, ranks), own, middle in zip(groups, lasting, middles.tolist(), strict=True):
         units.append(
             {
                 "kind": "link",
@@ -193,4 +206,37 @@ def _family(kind: tuple[object, ...], groups: _Links) -> _Family:
                 "lost_us": float(np.nansum(own - usual)) / 1e3,
             }
         )
-    return _Family(units, shares, excess_of(shares, np.zeros(len(some), dtype=np.int64)), LEAST_OF_LINK)
+    return _Family(units, shares, excess_of(shares, np.zeros(len(groups), dtype=np.int64)), LEAST_OF_LINK)
+
+
+def sum_waits(waits: FleetWaits) -> tuple[WaitedFor, ...]:
+    """How long each rank waited for each other."""
+    rank, late, waiting = (waits.parts[name].to_numpy() for name in ("rank", "late", "waiting"))
+    some = np.flatnonzero((late >= 0) & (waiting > 0))
+    rows = some[in_order(rank[some], late[some])]
+    runs = Runs(rank[rows] * (int(late.max(initial=0)) + 1) + late[rows])
+    first = rows[runs.first]
+    told = (each.tolist() for each in (rank[first], late[first], runs.sums(waiting[rows]) / 1e3))
+    return tuple(map(WaitedFor, *told))
+
+
+def explain_straggler(each: Straggler, steps: Steps, waited: Sequence[WaitedFor]) -> Straggler:
+    """With what it lost, and why: what it has more of than its peers."""
+    if each.kind == "link":
+        return each
+    causes = dict.fromkeys(("compute", *IDLE_CAUSES), 0.0)
+    lost = []
+    for row in np.flatnonzero(np.isin(steps.ranks, each.ranks)):
+        alike = steps.peers == steps.peers[row]
+        more = steps.compute[row] - known_median(steps.compute[alike], axis=0)
+        causes["compute"] += float(np.nansum(more))
+        idle = np.nansum(steps.idle[row] - known_median(steps.idle[alike], axis=0), axis=0)
+        for cause, us in zip(IDLE_CAUSES, idle, strict=True):
+            causes[cause] += float(us)
+        lost.append(float(np.nansum(more) + idle.sum()))
+    lost_us = float(np.median(lost))
+    made = sorted(((cause, us) for cause, us in causes.items() if us > 0), key=lambda one: -one[1])
+    whole = sum(us for _, us in made) or 1.0
+    shares = tuple(CauseShare(cause, lost_us * us / whole) for cause, us in made)
+    waited_us = sum(one.us for one in waited if one.late in each.ranks)
+    return replace(each, lost_us=lost_us, causes=shares, waited_us=waited_us)

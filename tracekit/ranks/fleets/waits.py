@@ -1,109 +1,272 @@
-"""Who waited for whom in a fleet, and how long? As `ranks.waiting`, in columns."""
+"""Which parts are sure to be one collective, and who waited for whom in it, and how long?
+
+A rank waits from its kernel's start to the start of the last that it takes something from, at most for as long as the
+kernel runs; the rest is transfer. For those that it only gives something to, it waited if it was still there when they
+came: what is small is sent without them.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.interval import Ints
-from tracekit.ranks.fleets.clocks import FleetClocks
-from tracekit.ranks.fleets.parts import WHY, Parts
+from tracekit.ranks.digests import RankRecording, Talk
+from tracekit.ranks.fleets.clocks import Clocks
+from tracekit.ranks.fleets.ends import APART_SHARE, Loose, Times, grow_by_ends, meet_by_ends
+from tracekit.ranks.fleets.parts import MEMBERS, Groups, Parts, sorted_members
+from tracekit.ranks.fleets.runs import Runs, in_order
 
 
 class FleetWaits(Struct, frozen=True):
-    """`parts` is `Parts.every` with `start` and `end` on the common clock, `waiting` (-1: unknown) and `late`, the rank
-    waited for (-1: none); `members` has each joined part's `collective`, with `first` and `last` (starts) and
-    `last_rank`; `left` is `Parts.left` with what was joined and cannot be one."""
+    """`parts` is `Parts.every` with `start` and `end` on the common clock, `collective` (-1: joined to none), `waiting`
+    (-1: unknown) and `late`, the rank waited for (-1: none). `members` has the same of each joined part, in the order
+    of collectives and ranks. `collectives` has a row for each, in the order in which they began: `how` and in which
+    `group` (a place in `groups`) it was joined, its `first` and `last` start, `last_rank` (that came last, or was
+    waited for longest), and `spread`. `left` has the other parts and `why`."""
 
     parts: pl.DataFrame
     members: pl.DataFrame
+    collectives: pl.DataFrame
+    groups: tuple[tuple[int, ...], ...]
     left: pl.DataFrame
 
-    def joined(self, *columns: str | pl.Expr, **named: pl.Expr) -> pl.DataFrame:
-        """`members` beside columns of their parts."""
-        return self.members.hstack(self.parts.select(*columns, **named)[self.members["part"]])
+    def joined(self, *columns: str, **named: pl.Expr | pl.Series) -> pl.DataFrame:
+        """`members` beside columns of their parts, and of their collectives."""
+        of_part = self.parts.select(*columns, **named)[self.members["part"]]
+        return self.members.hstack(of_part).hstack(self.collectives.drop("collective")[self.members["collective"]])
 
 
-def measure_fleet(parts: Parts, clocks: FleetClocks) -> FleetWaits:
-    moved = pl.Series(np.rint(clocks.moved_ns).astype(np.int64))
-    every = parts.every.with_columns(start=pl.col("start") + moved, end=pl.col("end") + moved)
-    both = [_barriers(parts, every, clocks), _pairs(parts.pairs, every, clocks)]
-    members = pl.concat([each.filter(pl.col("why").is_null()).drop("why") for each in both])
-    wrong = pl.concat([each.filter(pl.col("why").is_not_null()).select("part", "why") for each in both])
-    waiting = np.full(every.height, -1, dtype=np.int64)
-    late = waiting.copy()
-    # A kernel that exchanges with several ranks waits for the one that comes last: those are written last.
-    ordered = members.sort("waiting").select("part", "waiting", "late").to_numpy()
-    waiting[ordered[:, 0]], late[ordered[:, 0]] = ordered[:, 1], ordered[:, 2]
-    whole = every.with_columns(waiting=pl.Series(waiting), late=pl.Series(late))
-    lost = wrong.unique("part").filter(pl.Series(waiting).gather(wrong.unique("part")["part"]) < 0)
-    return FleetWaits(whole, members, pl.concat([parts.left, lost.cast({"why": WHY})]))
+class Settled(Struct, frozen=True):
+    """Of `Parts` what clocks do not contradict, and what ends join; `members` and `about` are in the order of
+    collectives, of which each has parts."""
+
+    parts: pl.DataFrame
+    members: pl.DataFrame
+    about: pl.DataFrame
+    flows: pl.DataFrame
+    groups: tuple[tuple[int, ...], ...]
+    left: pl.DataFrame
 
 
-def _barriers(parts: Parts, every: pl.DataFrame, clocks: FleetClocks) -> pl.DataFrame:
-    part = parts.barriers["part"].to_numpy()
-    collective = parts.barriers["collective"].to_numpy()
-    rank, start, end, talk = (every[name].to_numpy()[part] for name in ("rank", "start", "end", "talk"))
-    order = np.lexsort((rank, start, collective))
-    collective, part, rank, start, end, talk = (each[order] for each in (collective, part, rank, start, end, talk))
-    begin = np.flatnonzero(np.append(True, collective[1:] != collective[:-1])) if len(order) else order
-    counts = np.diff(np.append(begin, len(order)))
-    last = begin + counts - 1
-    lasting = end - start
-
-    def each_one(values: Ints) -> Ints:
-        return np.repeat(values, counts)
-
-    shortest, soonest = (np.minimum.reduceat(some, begin) if len(order) else some for some in (lasting, end))
-    first_start, last_start, last_rank = each_one(start[begin]), each_one(start[last]), each_one(rank[last])
-    if clocks.basis == "bound":
-        waiting, late, wrong = lasting - each_one(shortest), np.full(len(order), -1), np.zeros(len(order), dtype=bool)
-        last_rank = late
-    else:
-        exchange = np.array([each.exchange for each in parts.talk])[talk] if len(order) else np.array([], dtype=str)
-        root = np.array([-1 if each.root is None else each.root for each in parts.talk], dtype=np.int64)[talk]
-        # All wait for a broadcast's root, and a reduce's root for all.
-        is_root = rank == root
-        rooted = np.full(len(counts), np.iinfo(np.int64).min)
-        number = each_one(np.arange(len(counts)))
-        rooted[number[is_root]] = start[is_root]
-        whom = np.where(exchange == "from_root", each_one(rooted), last_start)
-        waiting = np.clip(whom - start, 0, lasting)
-        waiting[(exchange == "to_root") & ~is_root] = 0
-        late = np.where(waiting > 0, np.where(exchange == "from_root", root, last_rank), -1)
-        wrong = (exchange == "all") & (last_start - each_one(soonest) > clocks.tolerance_ns)
-    columns = {"collective": collective, "part": part, "first": first_start, "last": last_start}
-    columns |= {"last_rank": last_rank, "waiting": waiting, "late": late}
-    found = pl.DataFrame({name: values.astype(np.int64) for name, values in columns.items()})
-    return found.with_columns(why=pl.when(pl.Series(wrong)).then(pl.lit("not_at_once")))
-
-
-def _pairs(joined: pl.DataFrame, every: pl.DataFrame, clocks: FleetClocks) -> pl.DataFrame:
-    """A receiver waits for its sender; a sender for its receiver if it was still there when that came."""
-    own = every.select("part", "rank", "start", "end")
-    rows = joined.join(own, left_on="send", right_on="part").join(
-        own, left_on="receive", right_on="part", suffix="_there"
+def settle(parts: Parts, clocks: Clocks, recordings: Mapping[int, RankRecording]) -> Settled:
+    """Nobody is done before those have come that it takes something from, and all leave a barrier together."""
+    rank, start, end = (parts.every[name].to_numpy() for name in ("rank", "start", "end"))
+    every = parts.every.with_columns(
+        start=pl.Series(clocks.common_of(rank, start)), end=pl.Series(clocks.common_of(rank, end))
     )
-    sender_late = pl.col("start") > pl.col("start_there")
-    ends = {"collective": pl.col("collective"), "first": pl.min_horizontal("start", "start_there")}
-    ends |= {"last": pl.max_horizontal("start", "start_there")}
-    ends["last_rank"] = pl.when(sender_late).then("rank").otherwise("rank_there")
-    none = pl.lit(-1, dtype=pl.Int64)
-    of_receiver = (pl.col("start") - pl.col("start_there")).clip(0, pl.col("end_there") - pl.col("start_there"))
-    there = pl.col("start_there") <= pl.col("end")
-    of_sender = pl.when(there).then((pl.col("start_there") - pl.col("start")).clip(0)).otherwise(0)
-    over = pl.col("start") - pl.col("end_there") > clocks.tolerance_ns
-    why = pl.when(over).then(pl.lit("not_at_once"))
-    if clocks.basis == "bound":
-        why = pl.when(pl.lit(value=True)).then(pl.lit("clocks_unknown"))
-    sides = [("receive", of_receiver, "rank"), ("send", of_sender, "rank_there")]
-    columns = ("collective", "part", "first", "last", "last_rank", "waiting", "late", "why")
-    return pl.concat(
-        rows.select(
-            **ends,
-            part=part,
-            waiting=waiting,
-            late=pl.when(waiting > 0).then(other).otherwise(none),
-            why=why.cast(pl.String),
-        ).select(columns)
-        for part, waiting, other in sides
+    # With nobody else to communicate with.
+    of_two = len(recordings) == 2 and all(each.world_size == 2 for each in recordings.values())
+    about = _with_fault(parts, every, clocks, of_two=of_two)
+    unsound = about.filter(pl.col("why").is_not_null())
+    wrong = parts.members.join(unsound.select("collective", "why", "how"), on="collective")
+    # Order was wrong about it; its end may tell.
+    again = (pl.col("why") != "missing_rank") & pl.col("how").is_in(("signature", "order"))
+    loose = [parts.left.filter(pl.col("why").is_null()), wrong.filter(again).select("part", "why")]
+    sound = about.filter(pl.col("why").is_null())
+    members, flows = (
+        table.join(sound.select("collective"), on="collective", how="semi", maintain_order="left")
+        for table in (parts.members, parts.flows)
+    )
+    left = pl.concat([parts.left.filter(pl.col("why").is_not_null()), wrong.filter(~again).select("part", "why")])
+    sound = sound.select("collective", "how", "group", "one_way")
+    settled = Settled(every, members, sound, flows, parts.groups, left)
+    return _join_by_ends(settled, pl.concat(loose), parts.talk, clocks, frozenset(recordings))
+
+
+def _with_fault(parts: Parts, every: pl.DataFrame, clocks: Clocks, *, of_two: bool) -> pl.DataFrame:
+    """`Parts.about` with `why` it cannot be one collective, or tells nothing; None of a sound one. A job `of_two` ranks
+    has one group."""
+    about = parts.about.hstack(_spans(parts.members, every))
+    about = about.join(_over(parts.flows, every), on="collective", how="left", maintain_order="left")
+    widths = pl.Series([len(ranks) for ranks in parts.groups], dtype=pl.Int64).gather(about["group"])
+    alone = (pl.col("parts") < 2) | (pl.col("one_way") & pl.col("over").is_null())
+    by_order = pl.col("how") == "order"
+    none = alone & by_order & (widths > pl.col("parts"))
+    why = pl.when(none).then(pl.lit("ends_disagree")).when(alone).then(pl.lit("missing_rank"))
+    if clocks.known:
+        # A number in the sequence is sure, however far apart its ends; so is a place among equally many of one group
+        # where nothing that was joined so ended before it had begun elsewhere. Processes that share a GPU take turns,
+        # and their kernels end as far apart as these are long.
+        by_place = (pl.col("how") == "signature") | (by_order & of_two)
+        sure = (pl.col("how") == "sequence") | (by_place & clocks.at_once) | pl.col("one_way")
+        most = pl.max_horizontal(pl.lit(clocks.tolerance_ns), APART_SHARE * pl.col("shortest"))
+        impossible = pl.when("one_way").then("over").otherwise(pl.col("last") - pl.col("soonest"))
+        why = why.when(impossible > clocks.tolerance_ns).then(pl.lit("not_at_once"))
+        why = why.when(~sure & (pl.col("end") - pl.col("soonest") > most)).then(pl.lit("ends_disagree"))
+    else:
+        # Durations are compared, which says nothing of who came when: not all that is joined waits for the last.
+        why = why.when("one_way").then(pl.lit("clocks_unknown"))
+    return about.with_columns(why=why.otherwise(None))
+
+
+def _spans(members: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
+    """Of each collective when its first and last part began, and the soonest and the last were over."""
+    runs = Runs(members["collective"].to_numpy())
+    start, end = (every[name].to_numpy()[members["part"].to_numpy()] for name in ("start", "end"))
+    return pl.DataFrame(
+        {
+            "first": runs.least(start),
+            "last": runs.most(start),
+            "soonest": runs.least(end),
+            "end": runs.most(end),
+            "shortest": runs.least(end - start),
+            "parts": runs.counts,
+        }
+    )
+
+
+def _over(flows: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
+    """By how much one who takes was done before one who gives came, at most; of exchanges in which anybody gives."""
+    begun, over = every["start"].gather(flows["giver"]), every["end"].gather(flows["taker"])
+    return flows.select("collective", over=begun - over).group_by("collective").agg(pl.col("over").max())
+
+
+def _join_by_ends(
+    settled: Settled, loose: pl.DataFrame, talk: Sequence[Talk], clocks: Clocks, recorded: frozenset[int]
+) -> Settled:
+    """Where ranks recorded unequally many, what ends at once: with a collective that others were joined to, else with
+    each other."""
+    if not loose.height:
+        return settled
+    rank, start, end, sequence = (settled.parts[name].to_numpy() for name in ("rank", "start", "end", "sequence"))
+    times = Times(rank, start, end, sequence, clocks.tolerance_ns)
+    kinds: dict[object, list[Loose]] = defaultdict(list)
+    numbers = settled.parts["talk"]
+    for part in sorted(loose["part"]):
+        one = talk[numbers[part]]
+        key = (one.group, one.ranks or one.size, one.signature, sequence[part] >= 0)
+        kinds[key].append(Loose(part, one.ranks, of_all=one.exchange == "all"))
+    grown: dict[int, list[int]] = {}
+    fresh: list[list[int]] = []
+    if clocks.known:
+        grown = _grown(settled, [each for some in kinds.values() for each in some if each.of_all], times)
+        taken = {row for rows in grown.values() for row in rows}
+        left = ([each for each in some if each.row not in taken and each.of_all] for some in kinds.values())
+        fresh = [rows for some in left if some for rows in meet_by_ends(some, recorded, times)]
+    joined = {row for rows in (*grown.values(), *fresh) for row in rows}
+    why = dict(loose.iter_rows())
+    rest: list[tuple[int, str]] = []
+    for some in kinds.values():
+        ranks = {*some[0].group} or {int(rank[each.row]) for each in some}
+        others = "counts_differ" if len(ranks & recorded) > 1 else "missing_rank"
+        rest += [(each.row, why[each.row] or others) for each in some if each.row not in joined]
+    left_over = pl.DataFrame(rest, schema=settled.left.schema, orient="row")
+    groups = [talk[numbers[rows[0]]].ranks or tuple(sorted(rank[rows].tolist())) for rows in fresh]
+    return _with_joined(replace(settled, left=pl.concat([settled.left, left_over])), grown, fresh, groups)
+
+
+def _grown(settled: Settled, loose: Sequence[Loose], times: Times) -> dict[int, list[int]]:
+    """Of barriers that `loose` ends at once with, all parts."""
+    barriers = settled.about.filter(~pl.col("one_way"))
+    members = settled.members.join(barriers.select("collective"), on="collective", how="semi", maintain_order="left")
+    sound = dict(members.group_by("collective", maintain_order=True).agg("part").iter_rows())
+    ends = members.select("collective", end=settled.parts["end"].gather(members["part"])).group_by("collective")
+    by_end = ends.agg(pl.col("end").median().cast(pl.Int64)).select("end", "collective").sort("end", "collective")
+    groups = {number: settled.groups[at] for number, at in barriers.select("collective", "group").iter_rows()}
+    return {number: sound[number] for number in sorted(grow_by_ends(sound, by_end.rows(), groups, loose, times))}
+
+
+def _with_joined(
+    settled: Settled, grown: dict[int, list[int]], fresh: list[list[int]], groups: list[tuple[int, ...]]
+) -> Settled:
+    """With collectives that ends have `grown` to all these parts, and `fresh` ones, of these groups."""
+    known = Groups(settled.groups)
+    first = int(settled.about["collective"].max() or 0) + 1  # type: ignore[arg-type]
+    about = [(first + at, "ends", known.number(ranks), False) for at, ranks in enumerate(groups)]
+    found = [(number, row) for number, rows in (*grown.items(), *enumerate(fresh, first)) for row in rows]
+    ends = pl.when(pl.col("collective").is_in([*grown])).then(pl.lit("ends")).otherwise("how")
+    kept = settled.members.filter(~pl.col("collective").is_in([*grown]))
+    return replace(
+        settled,
+        members=sorted_members(kept, pl.DataFrame(found, schema=MEMBERS, orient="row")),
+        about=pl.concat(
+            [settled.about.with_columns(how=ends), pl.DataFrame(about, schema=settled.about.schema, orient="row")]
+        ),
+        groups=tuple(known.numbers),
+    )
+
+
+def measure_waits(settled: Settled, clocks: Clocks) -> FleetWaits:
+    """On unknown clocks the shortest kernel of a collective is taken for its transfer: what others took longer they
+    waited at least; who was waited for nobody knows."""
+    about, number, part = _by_begin(settled)
+    runs, one_way = Runs(number), about["one_way"].to_numpy()
+    rank, start, end = (settled.parts[name].to_numpy()[part] for name in ("rank", "start", "end"))
+    if not clocks.known:
+        # As if all had left at once.
+        start, end = start - end, np.zeros_like(end)
+    last = runs.most(start)
+    came_last = runs.most(np.where(start == last[number], rank, -1))
+    waiting = np.where(one_way[number], 0, np.minimum(last[number], end) - start)
+    late = np.where(waiting > 0, came_last[number], -1)
+    if settled.flows.height:
+        _wait_along_flows(settled, part, waiting, late)
+    if not clocks.known:
+        late, came_last = np.full_like(late, -1), np.full_like(came_last, -1)
+    longest = runs.most(waiting)
+    # Of several that waited as long the first.
+    whom = late[runs.least(np.where(waiting == longest[number], np.arange(len(part)), len(part)))]
+    first = runs.least(start)
+    collectives = about.select(
+        pl.Series("collective", np.arange(len(first))),
+        "how",
+        "group",
+        "one_way",
+        first=pl.Series(first),
+        last=pl.Series(last),
+        last_rank=pl.Series(np.where(whom >= 0, whom, came_last)),
+        spread=pl.Series(np.where(one_way, longest, last - first)),
+    )
+    members = pl.DataFrame({"collective": number, "part": part, "waiting": waiting, "late": late})
+    columns: dict[str, Ints] = {}
+    for name in ("collective", "waiting", "late"):
+        columns[name] = np.full(settled.parts.height, -1, dtype=np.int64)
+        columns[name][part] = members[name].to_numpy()
+    parts = settled.parts.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
+    return FleetWaits(parts, members, collectives, settled.groups, settled.left)
+
+
+def _by_begin(settled: Settled) -> tuple[pl.DataFrame, Ints, Ints]:
+    """What is known of the collectives in the order in which they began, and, in that order, each part with its
+    collective's place."""
+    members = settled.members["part"].to_numpy()
+    runs = Runs(settled.members["collective"].to_numpy())
+    order = np.lexsort((runs.numbers, runs.least(settled.parts["start"].to_numpy()[members])))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    number = place[runs.of_row]
+    rows = in_order(number, members)
+    return settled.about[order], number[rows], members[rows]
+
+
+def _wait_along_flows(settled: Settled, part: Ints, waiting: Ints, late: Ints) -> None:
+    """Writes how long those parts waited that give or take along flows, and for whom."""
+    row_of = np.zeros(settled.parts.height, dtype=np.int64)
+    row_of[part] = np.arange(len(part))
+    along = _of_flows(settled)
+    rows = row_of[along["part"].to_numpy()]
+    waiting[rows], late[rows] = along["waiting"].to_numpy(), along["late"].to_numpy()
+
+
+def _of_flows(settled: Settled) -> pl.DataFrame:
+    """Of each part how long it waited along flows, and for which rank: of several the one that came last."""
+    ways = pl.concat(
+        [
+            settled.flows.select(part="taker", other="giver", needed=pl.lit(value=True)),
+            settled.flows.select(part="giver", other="taker", needed=pl.lit(value=False)),
+        ]
+    )
+    ways = ways.group_by("part", "other").agg(pl.col("needed").any())
+    own, there = (settled.parts.select("rank", "start", "end")[ways[name]] for name in ("part", "other"))
+    ways = ways.with_columns(
+        waiting=pl.min_horizontal(there["start"], own["end"]) - own["start"], late=there["rank"], came=there["start"]
+    ).filter((pl.col("waiting") > 0) & (pl.col("needed") | (pl.col("came") <= own["end"])))
+    return (
+        ways.sort("part", "waiting", "late", descending=[False, True, False])
+        .unique("part", keep="first")
+        .select("part", "waiting", "late")
     )

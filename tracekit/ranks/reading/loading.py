@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 Refused = Callable[[TracekitError], None]
 
-#: Of more ranks summaries are read, and reduced as a fleet.
-MOST_IN_FULL = 64
 #: Packed JSON is so many times as large unpacked, about.
 UNPACKED_TO_PACKED = 12
 #: Digests that are fetched at once: each takes a few round trips and hardly any work.
@@ -65,11 +63,15 @@ class RanksReading(Struct, frozen=True):
             return _with_rank_of_name(read_digest(files.content_of(kept), kept), place)
         return self.made(place)
 
-    def summary(self, place: str) -> RankSummary:
-        """The same, as a fleet needs it."""
+    def placed_digest(self, place: str) -> tuple[str, RankDigest]:
+        """The same, and the place."""
+        return place, self.digest(place)
+
+    def summary(self, place: str) -> tuple[str, RankSummary]:
+        """What many ranks are reduced by, and the place."""
         if (kept := self._kept(place)) is not None:
-            return _with_rank_of_name(read_summary(_footer_of(kept), kept), place)
-        return summarise(self.made(place))
+            return place, _with_rank_of_name(read_summary(_footer_of(kept), kept), place)
+        return place, summarise(self.made(place))
 
     def made(self, place: str) -> RankDigest:
         """The digest of a trace. Raises TracekitError for one whose figures cannot be."""
@@ -109,10 +111,15 @@ class RanksReading(Struct, frozen=True):
 
 def _is_digest(place: str) -> bool:
     """Told by its name; a file of this machine also by how it begins."""
-    if files.is_url(place) or not Path(place).is_file():
-        return files.is_url(place) and place.endswith(DIGEST)
-    with Path(place).open("rb") as file:
-        return place.endswith(DIGEST) or file.read(len(MAGIC)) == MAGIC
+    if files.is_url(place):
+        return place.endswith(DIGEST)
+    path = Path(place)
+    return path.is_file() and (place.endswith(DIGEST) or _begins_as_one(path))
+
+
+def _begins_as_one(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def _footer_of(digest: str) -> bytes:
@@ -138,11 +145,18 @@ def read_ranks(
     return _ask_each_place(reading.digest, places, unpacked_bytes(places), executor, refused)
 
 
+def read_fully(
+    places: Sequence[str], reading: RanksReading, executor: Executor | None = None, refused: Refused | None = None
+) -> list[tuple[str, RankDigest]]:
+    """The same with each one's place."""
+    return _ask_each_place(reading.placed_digest, places, unpacked_bytes(places), executor, refused)
+
+
 def read_fleet(
     places: Sequence[str], reading: RanksReading, executor: Executor | None = None, refused: Refused | None = None
-) -> list[RankSummary]:
-    """The same of more ranks than can be held at once. Digests are read here: it takes no longer than to start a
-    process."""
+) -> list[tuple[str, RankSummary]]:
+    """The summary of each recording with its place, of more ranks than can be held at once. Digests are read here: it
+    takes no longer than to start a process."""
     traces = [place for place in places if not _is_digest(place)]
     return _ask_each_place(reading.summary, places, unpacked_bytes(traces), executor, refused)
 

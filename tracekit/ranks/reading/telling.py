@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
 from tracekit.measure.engines import opened_engine
-from tracekit.ranks.collectives import list_collectives
-from tracekit.ranks.joining import match_ranks, tell_ranks
-from tracekit.ranks.reading.loading import MOST_IN_FULL, RanksReading, memory_to_read, read_fleet, read_ranks
+from tracekit.ranks.joining import hold, match_ranks
+from tracekit.ranks.reading.loading import RanksReading, memory_to_read, read_fleet, read_fully, read_ranks
+from tracekit.ranks.telling import MOST_HELD, Reduced, choose_explained, list_collectives, reduce_ranks, tell_ranks
 from tracekit.ranks.world import notes_of_unread
 
 if TYPE_CHECKING:
@@ -23,18 +23,35 @@ def tell_recordings(
     found: Sequence[str], reading: RanksReading, engine: str, *, drawn: bool, each_alone: bool
 ) -> tuple[Ranks, tuple[OneCollective, ...] | None]:
     """With timelines where it is to be drawn, and each collective by itself where that is asked for. What cannot be
-    read is a note. Raises TracekitError where nothing can, and for each collective of a fleet."""
+    read is a note. Raises TracekitError where nothing can."""
     with opened_engine(engine, memory_to_read(found)) as executor:
-        if len(found) > MOST_IN_FULL:
-            if each_alone:
-                raise TracekitError(f"--collectives all is for {MOST_IN_FULL} ranks or fewer: name these")
-            unread: list[TracekitError] = []
-            summaries = read_fleet(found, reading, executor, unread.append)
-            from tracekit.ranks.fleets.reduce import reduce_fleet
+        if len(found) <= MOST_HELD:
+            joined = join_recordings(found, reading, executor)
+            reduced = reduce_ranks(joined)
+        else:
+            joined, reduced = _join_many(found, reading, executor)
+        return tell_ranks(joined, reduced, drawn=drawn), list_collectives(joined) if each_alone else None
 
-            return reduce_fleet(summaries, notes_of_unread(unread)), None
-        joined = join_recordings(found, reading, executor)
-    return tell_ranks(joined, drawn=drawn), list_collectives(joined) if each_alone else None
+
+def _join_many(found: Sequence[str], reading: RanksReading, executor: Executor | None) -> tuple[Joined, Reduced]:
+    """Summaries of all, then digests of those that are explained. Whose summary alone can be read is left out too."""
+    unread: list[TracekitError] = []
+    read = read_fleet(found, reading, executor, unread.append)
+    while True:
+        joined = match_ranks([each for _, each in read], notes_of_unread(unread))
+        reduced = reduce_ranks(joined)
+        places = {(each.path, each.rank): place for place, each in read}
+        recorded = joined.job.digests
+        chosen = {
+            places.get((recorded[rank].path, rank)) or places[recorded[rank].path, None]: rank
+            for rank in choose_explained(reduced)
+        }
+        failed = len(unread)
+        digests = read_fully([*chosen], reading, executor, unread.append)
+        if len(unread) == failed:
+            return hold(joined, {chosen[place]: each for place, each in digests}), reduced
+        lost = chosen.keys() - {place for place, _ in digests}
+        read = [each for each in read if each[0] not in lost]
 
 
 def join_recordings(found: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> Joined:

@@ -17,15 +17,16 @@ from tracekit.shell import quoted
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
 MOST_RANKS, MOST_LATE, MOST_COLLECTIVES, MOST_NOTES, MOST_FINDINGS = 6, 3, 4, 3, 3
 MOST_ADVICE = 2
-#: The same of a fleet, and its stragglers.
-MOST_OF_FLEET, MOST_STRAGGLERS = 2, 5
+#: Of ranks and collectives, where stragglers or groups need room too; and of stragglers.
+FEW, MOST_STRAGGLERS = 2, 5
 #: Of a rank's time: what waiting costs, and unmatched communication, that is worth a headline.
 LEAST_WAITING = 0.1
 
 
 def ranks_overview(told: Ranks) -> Overview:
     warned = [each for each in told.findings if each.severity != "info"]
-    first = next((each for each in warned if isinstance(each, statements.LateRank | statements.Straggler)), None)
+    late = (each for kind in (statements.LateRank, statements.Straggler) for each in warned if isinstance(each, kind))
+    first = next(late, None)
     # What is the answer is not said again.
     notes = tuple(words.note_sentences([each for each in told.notes if not isinstance(each, NoCollectives)]))
     # Stragglers have a table.
@@ -33,16 +34,16 @@ def ranks_overview(told: Ranks) -> Overview:
     more = [each.title() for each in others if not isinstance(each, statements.Straggler)]
     steps = counted(told.steps.count, "step")
     stretch = {"steps": steps, "span": "named spans", "whole": "whole recordings"}[told.steps.kind]
-    fleet = bool(told.step_rows)
+    crowded = bool(told.stragglers or told.groups)
     if told.straggler_rule and not told.stragglers:
         notes = (*notes, words.rule_words(told.straggler_rule))
     tables = (
         straggler_table(told, MOST_STRAGGLERS),
         # Who came last stands with the answer, and with each kind of collective.
-        sections.account_table(told, MOST_OF_FLEET if fleet else MOST_RANKS),
+        sections.account_table(told, FEW if crowded else MOST_RANKS),
         axis_table(told),
-        None if fleet else sections.late_table(told, MOST_LATE),
-        sections.collective_table(told, MOST_OF_FLEET if fleet else MOST_COLLECTIVES),
+        None if told.stragglers else sections.late_table(told, MOST_LATE),
+        sections.collective_table(told, FEW if crowded else MOST_COLLECTIVES),
     )
     return Overview(
         subject=f"{words.ranks_read(told.world)} · {stretch} · {sections.spread_words(told)}",
@@ -62,8 +63,6 @@ def _nobody(told: Ranks) -> str:
     """The answer where no rank is late by itself: what communication costs the job, and how much of it is waiting."""
     if silent := next((each for each in told.notes if isinstance(each, NoCollectives)), None):
         return silent.long().rstrip(".")
-    if told.straggler_rule:
-        return f"No straggler: none of {told.straggler_rule.tested:,} ranks, hosts and links is slow beyond chance"
     return f"Communication {_cost(told)}; {_waiting(told)}"
 
 
@@ -103,12 +102,10 @@ def _waiting_share(use: RankUse) -> float:
 
 
 def _nobody_rests_on(told: Ranks) -> str:
-    """Who loses most; of a fleet how much; and who came last."""
+    """Who loses most, and who came last."""
     if len(told.ranks) < 2 or not any(use.exposed_us for use in told.ranks):
         return words.last_words(told)
     most = f"Rank {_loser(told).rank} loses most."
-    if told.straggler_rule:
-        most = f"Communication {_cost(told)}."
     return f"{most} {words.last_words(told)}".rstrip()
 
 

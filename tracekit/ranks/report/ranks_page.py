@@ -10,11 +10,12 @@ from tracekit.ranks.report import tables as sections
 from tracekit.ranks.report.overview import ranks_overview, saved_words
 from tracekit.ranks.report.rank_timelines import rank_timelines
 from tracekit.ranks.statements.findings import Straggler
+from tracekit.ranks.telling import MOST_HELD
 from tracekit.report import document as doc
 from tracekit.report.composition.shared import folded
 from tracekit.report.sections.call import CALL_PARTS
 
-#: Of a fleet there may be a finding for each of many hosts; the JSON has them all.
+#: Of many ranks there may be a finding for each of many hosts; the JSON has them all.
 MOST_FINDINGS = 60
 #: Bars of the first screen, late ranks, kinds of collectives, rows of the whole matrix, and rows unfolded.
 MOST_BARS, MOST_LATE, MOST_KINDS, MOST_MATRIX_ROWS, MOST_UNFOLDED = 8, 8, 50, 256, 16
@@ -35,7 +36,7 @@ def ranks_report(told: Ranks) -> doc.Report:
             "ranks",
             "Ranks",
             doc.Part(explorers.rank_explorer(told), doc.FIRST),
-            fleet.distribution_table(told) if told.step_rows else None,
+            fleet.distribution_table(told) if len(told.ranks) > MOST_UNFOLDED else None,
         ),
         doc.section("timelines", "Timelines", rank_timelines(told)),
         doc.section(
@@ -43,7 +44,7 @@ def ranks_report(told: Ranks) -> doc.Report:
             "Stragglers",
             doc.Part(_captioned(fleet.straggler_table(told, MOST_KINDS), "Slower than their peers"), doc.TABLES),
             words.rule_words(told.straggler_rule) if told.straggler_rule else None,
-            doc.Part(fleet.step_map(told), page_only=True),
+            doc.Part(fleet.step_map(told) if told.straggler_rule else None, page_only=True),
         ),
         doc.section("groups", "Groups", *_groups(told)),
         doc.section(
@@ -69,7 +70,7 @@ def ranks_report(told: Ranks) -> doc.Report:
             "method",
             "How this was measured",
             "waiting, causes, bandwidth",
-            doc.Bullets("Method", (*words.HOW, *(words.FLEET_HOW if told.step_rows else ()))),
+            doc.Bullets("Method", (*words.HOW, *(words.MANY_HOW if len(told.ranks) > MOST_HELD else ()))),
             short="Method",
         ),
     )

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from tracekit.names import clipped_within
 from tracekit.numbers import MISSING, duration, scale_of, size
-from tracekit.ranks.job_figures import CollectiveClass, CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
+from tracekit.ranks.fleets.collectives import class_of
+from tracekit.ranks.job_figures import CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
 from tracekit.ranks.report import words
 from tracekit.ranks.statements.words import WHY_UNMATCHED, cause_name
 from tracekit.report.document import (
@@ -36,8 +37,6 @@ SLOW_FIRST_US = 1e15
 MOST_DETAILS = 60
 #: What is of one collective, not a sum.
 OF_ONE = ("arrival_spread_us", "algbw_gbps", "busbw_gbps")
-#: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
-MOSTLY, HARDLY = 2 / 3, 1 / 3
 
 
 def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
@@ -80,10 +79,9 @@ def account_table(told: Ranks, most: int) -> Table:
 
 
 def account_heads(told: Ranks) -> tuple[str, ...]:
-    """Those of the account that some rank has something in. A fleet's price of overlap is not told."""
-    left_out = {UNMATCHED} if not any(map(unmatched_us, told.ranks)) else set()
-    left_out |= {PRICE} if told.step_rows else set()
-    return tuple(head for head in ACCOUNT if head not in left_out)
+    """Those of the account that some rank has something in."""
+    unmatched = any(map(unmatched_us, told.ranks))
+    return tuple(head for head in ACCOUNT if head != UNMATCHED or unmatched)
 
 
 def account_note(heads: Sequence[str]) -> str:
@@ -133,8 +131,7 @@ def late_table(told: Ranks, most: int) -> Table | None:
 
 
 def collective_table(told: Ranks, most: int) -> Table | None:
-    """The kinds of collectives, those with most time first; of a fleet those of all groups together."""
-    kinds = tuple(_over_groups(told.collectives)) if told.step_rows else told.collectives
+    """The kinds of collectives of all groups together, those with most time first."""
     rows = (
         (
             f" {collective_name(each)}",
@@ -147,7 +144,7 @@ def collective_table(told: Ranks, most: int) -> Table | None:
             f"rank {each.late_ranks[0].rank} ({each.late_ranks[0].times})" if each.late_ranks else MISSING,
             words.MOSTLY[each.kind],
         )
-        for each in kinds[:most]
+        for each in _over_groups(told.collectives)[:most]
     )
     heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "GB/s", words.LATE_BY))
     return filled_table("", (*heads, *columns(words.CAME_LAST, "mostly")), rows)
@@ -168,8 +165,7 @@ def _over_groups(collectives: Sequence[CollectiveUse]) -> list[CollectiveUse]:
         late: dict[int, int] = defaultdict(int)
         for rank in often:
             late[rank.rank] += rank.times
-        share = sum(one.us for one in waits) / max(whole + sum(one.us for one in waits), 1e-9)
-        told_kind: CollectiveClass = "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
+        told_kind = class_of(sum(one.us for one in waits), whole)
         found.append(
             replace(
                 some[0],
@@ -225,7 +221,7 @@ def last_words(each: OneCollective) -> str:
 
 
 def because_heads(told: Ranks) -> tuple[str, ...]:
-    """Of why the last rank came late; none where nobody knows of any, as of fleets."""
+    """Of why the last rank came late; none where nobody knows of any."""
     return ("late because of",) if any(each.causes for each in told.worst) else ()
 
 

@@ -75,9 +75,9 @@ STEPS_NOTE = (
     " ranks of the same pipeline stage, of which the median counts."
 )
 GROUPS_NOTE = "Medians over the ranks of a group. “Longer” is own time against ranks of the same pipeline stage."
-FLEET_HOW = (
-    "Of more than 64 ranks collectives are joined by names alone.",
-    "Their exposed waiting is waiting by the share of each collective that no compute covers.",
+MANY_HOW = (
+    "Of very many ranks those that were late or slow, and some others evenly, are read in full.",
+    "Exposed waiting of the rest is waiting by the share of each collective that no compute covers.",
 )
 HOW = (
     "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",

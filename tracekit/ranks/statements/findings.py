@@ -4,7 +4,7 @@ from tracekit.model.statement import Severity
 from tracekit.names import clipped_within
 from tracekit.numbers import counted, duration, percent, size, times
 from tracekit.ranks.job_figures import RankFinding
-from tracekit.ranks.statements.words import LOOK, cause_name, cost_words, listed, per_step, remedy
+from tracekit.ranks.statements.words import LOOK, REMEDIES, cause_name, cost_words, listed, per_step
 
 #: Characters of a kernel's name in a sentence; less probable is not worth a figure.
 NAME, LEAST_CHANCE = 48, 1e-4
@@ -66,6 +66,7 @@ class LateRank(WaitedForRank):
 class SlowHost(WaitedForRank):
     code = "slow_host"
     usual_severity = "info"
+    does = "Time steps without the profiler, on each rank"
     why = "recording slows hosts unequally"
 
     def title(self) -> str:
@@ -73,9 +74,6 @@ class SlowHost(WaitedForRank):
 
     def long(self) -> str:
         return f"{self.why_late()} The profiler slows hosts unequally: steps without it may have no late rank."
-
-    def to_do(self) -> str:
-        return "Time steps without the profiler, on each rank"
 
 
 class Straggler(RankFinding):
@@ -112,6 +110,7 @@ class WaitedForStraggler(Straggler):
 
 class StragglerRank(WaitedForStraggler):
     code = "straggler_rank"
+    does = LOOK
 
     def title(self) -> str:
         return (
@@ -119,12 +118,10 @@ class StragglerRank(WaitedForStraggler):
             f" {counted(self.steps, 'step')}"
         )
 
-    def to_do(self) -> str:
-        return LOOK.format(rank=self.rank)
-
 
 class StragglerHost(WaitedForStraggler):
     code = "straggler_host"
+    does = "Check the slow host: clocks, power, other processes"
     command = CLOCKS
 
     def title(self) -> str:
@@ -133,12 +130,10 @@ class StragglerHost(WaitedForStraggler):
             f" than others in {self.steps_slower} of {counted(self.steps, 'step')}"
         )
 
-    def to_do(self) -> str:
-        return "Check the slow host: clocks, power, other processes"
-
 
 class StragglerLink(Straggler):
     code = "straggler_link"
+    does = "Check the links of the slow group"
     command = LINKS
     collective: str | None
     message_bytes: int | None
@@ -155,12 +150,10 @@ class StragglerLink(Straggler):
             f" is {low} to {high} longer than in like groups{self.by_chance()}."
         )
 
-    def to_do(self) -> str:
-        return "Check the links of the slow group"
-
 
 class HeldUp(RankFinding):
     code = "held_up"
+    does = REMEDIES["python"]
     cause: str
     more_us: float
     own_us: float
@@ -185,12 +178,10 @@ class HeldUp(RankFinding):
             f" {duration(self.usual_us)}. Median of {counted(self.steps, 'step')}."
         )
 
-    def to_do(self) -> str:
-        return remedy("python", self.rank)
-
 
 class LoneSync(RankFinding):
     code = "lone_sync"
+    does = REMEDIES["sync_wait"]
     count: int
     usual_count: float
     idle_us: float
@@ -213,12 +204,10 @@ class LoneSync(RankFinding):
             f" window){at(self.where)}. .item(), .cpu() and printing a tensor do it."
         )
 
-    def to_do(self) -> str:
-        return remedy("sync_wait", self.rank)
-
 
 class MoreLaunches(RankFinding):
     code = "more_launches"
+    does = REMEDIES["uneven_work"]
     more: float
     count: int
     usual_count: float
@@ -229,12 +218,10 @@ class MoreLaunches(RankFinding):
     def long(self) -> str:
         return f"{self.count:,} against {self.usual_count:,.0f}. Find the operators that other ranks do not call."
 
-    def to_do(self) -> str:
-        return remedy("uneven_work", self.rank)
-
 
 class UnevenWork(RankFinding):
     code = "uneven_work"
+    does = REMEDIES["uneven_work"]
     more_us: float
     share: float
     kernel: str
@@ -252,12 +239,10 @@ class UnevenWork(RankFinding):
         more = f"; {counted(self.kernels - 1, 'more kernel')}" if self.kernels > 1 else ""
         return f"{clipped_within(self.kernel, NAME)}: {self.count:,} times, usually {self.usual_count:,.0f}{more}."
 
-    def to_do(self) -> str:
-        return remedy("uneven_work", self.rank)
-
 
 class SlowGpu(RankFinding):
     code = "slow_gpu"
+    does = REMEDIES["slow_gpu"]
     command = CLOCKS
     slower: float
     compute_us: float
@@ -268,12 +253,10 @@ class SlowGpu(RankFinding):
     def long(self) -> str:
         return f"{duration(self.compute_us)} of compute. Clocks, power limits or a neighbour's work: {CLOCKS}."
 
-    def to_do(self) -> str:
-        return remedy("slow_gpu", self.rank)
-
 
 class UnevenStages(RankFinding):
     code = "uneven_stages"
+    does = "Move layers from the longest pipeline stage to the others"
     why = "they wait for it"
     ranks: tuple[int, ...]
     stages: int
@@ -293,12 +276,10 @@ class UnevenStages(RankFinding):
             " it fewer layers."
         )
 
-    def to_do(self) -> str:
-        return "Move layers from the longest pipeline stage to the others"
-
 
 class Recompiled(RankFinding):
     code = "recompiled"
+    does = REMEDIES["compile"]
     compile_us: float
     share: float
     where: str | None
@@ -315,12 +296,10 @@ class Recompiled(RankFinding):
             " TORCH_LOGS=recompiles."
         )
 
-    def to_do(self) -> str:
-        return remedy("compile", self.rank)
-
 
 class ExposedAllGathers(RankFinding):
     code = "exposed_all_gathers"
+    does = "Prefetch weights: set_modules_to_forward_prefetch, or _backward_"
     exposed_transfer_us: float
     share: float
     of_transfer: float
@@ -337,12 +316,10 @@ class ExposedAllGathers(RankFinding):
             " _backward_."
         )
 
-    def to_do(self) -> str:
-        return "Prefetch weights: set_modules_to_forward_prefetch, or _backward_"
-
 
 class NoOverlap(RankFinding):
     code = "no_overlap"
+    does = "Issue collectives earlier, beside kernels: buckets, prefetch, async_op=True"
     exposed_transfer_us: float
     share: float
     collective: str
@@ -362,12 +339,11 @@ class NoOverlap(RankFinding):
             " parallelism."
         )
 
-    def to_do(self) -> str:
-        return "Issue collectives earlier, beside kernels: buckets, prefetch, async_op=True"
-
 
 class ExposedCommunication(RankFinding):
     code = "exposed_communication"
+    does = "Overlap more: prefetch, larger buckets, asynchronous collectives"
+    says = "Largest collective: {collective}. Waiting for late ranks is not in it."
     exposed_transfer_us: float
     share: float
     collective: str
@@ -377,12 +353,6 @@ class ExposedCommunication(RankFinding):
             f"{duration(self.exposed_transfer_us)} of transfer is not overlapped on rank {self.rank},"
             f" {percent(self.share, 0)} of the window"
         )
-
-    def long(self) -> str:
-        return f"Largest collective: {self.collective}. Waiting for late ranks is not in it."
-
-    def to_do(self) -> str:
-        return "Overlap more: prefetch, larger buckets, asynchronous collectives"
 
 
 class SlowTransfer(RankFinding):
@@ -397,6 +367,7 @@ class SlowTransfer(RankFinding):
 
 class SlowLink(SlowTransfer):
     code = "slow_link"
+    does = "See which route NCCL takes"
     why = "NCCL_DEBUG=INFO tells"
     command = "nvidia-smi topo -m"
     peak_gbps: float
@@ -415,12 +386,10 @@ class SlowLink(SlowTransfer):
             f" {self.command}, NCCL_DEBUG=INFO."
         )
 
-    def to_do(self) -> str:
-        return "See which route NCCL takes"
-
 
 class SlowGroup(SlowTransfer):
     code = "slow_group"
+    does = "Check the links of the slow ranks"
     command = LINKS
     usual_gbps: float
     groups: int
@@ -437,13 +406,11 @@ class SlowGroup(SlowTransfer):
             f" route: {LINKS}, NCCL_DEBUG=INFO."
         )
 
-    def to_do(self) -> str:
-        return "Check the links of the slow ranks"
-
 
 class UnevenSplit(RankFinding):
     code = "uneven_split"
     usual_severity = "info"
+    does = "Send as much to rank {rank} as to the others"
     times: float
     sent: int
     received: int
@@ -456,21 +423,14 @@ class UnevenSplit(RankFinding):
         moved = f"It sends {size(self.sent)} and receives {size(self.received)}"
         return f"{moved}; all wait until the largest part is through."
 
-    def to_do(self) -> str:
-        return f"Send as much to rank {self.rank} as to the others"
-
 
 class SmallCollectives(RankFinding):
     code = "small_collectives"
     usual_severity = "info"
+    does = "Merge small collectives"
+    says = "Merge them: larger buckets, coalesced calls, or fewer tensors."
     count: int
     bytes: int
 
     def title(self) -> str:
         return f"{counted(self.count, 'collective')} of at most 64 KiB: latency, not bandwidth"
-
-    def long(self) -> str:
-        return "Merge them: larger buckets, coalesced calls, or fewer tensors."
-
-    def to_do(self) -> str:
-        return "Merge small collectives"

@@ -11,13 +11,11 @@ class OtherJob(RankNote):
     code = "other_job"
     usual_severity = "error"
     fault = "foreign"
+    says = "{subject} is of a job of {size:,} ranks, the others of {usual_size:,}: left out."
     subject: str
     rank: int | None
     size: int
     usual_size: int
-
-    def long(self) -> str:
-        return f"{self.subject} is of a job of {self.size:,} ranks, the others of {self.usual_size:,}: left out."
 
 
 class OtherTime(RankNote):
@@ -39,54 +37,44 @@ class Foreign(RankNote):
     code = "foreign"
     usual_severity = "error"
     fault = "foreign"
+    says = (
+        "{subject} shares no collective with its group at one moment: another job, another part of this one,"
+        " or a clock that jumped. Left out."
+    )
     subject: str
     rank: int
-
-    def long(self) -> str:
-        return (
-            f"{self.subject} shares no collective with its group at one moment: another job, another part of this one,"
-            " or a clock that jumped. Left out."
-        )
 
 
 class Unreadable(RankNote):
     code = "unreadable"
     usual_severity = "error"
     fault = "unreadable"
+    says = "Left out: {reason}."
     reason: str
-
-    def long(self) -> str:
-        return f"Left out: {self.reason}."
 
 
 class RankUnknown(RankNote):
     code = "rank_unknown"
     usual_severity = "error"
     fault = "of no known rank"
+    says = "{subject} does not say its rank, and its name does not: left out."
     subject: str
-
-    def long(self) -> str:
-        return f"{self.subject} does not say its rank, and its name does not: left out."
 
 
 class RankTwice(RankNote):
     code = "rank_twice"
     usual_severity = "error"
     fault = "duplicate"
+    says = "{subject} is rank {rank} too: left out, {kept} counts."
     subject: str
     rank: int
     kept: str
 
-    def long(self) -> str:
-        return f"{self.subject} is rank {self.rank} too: left out, {self.kept} counts."
-
 
 class RanksNumbered(RankNote):
     code = "ranks_numbered"
+    says = "No recording says its rank: ranks are numbered in the order of the files."
     count: int
-
-    def long(self) -> str:
-        return "No recording says its rank: ranks are numbered in the order of the files."
 
 
 class RankDamaged(RankNote):
@@ -105,12 +93,10 @@ class RankDamaged(RankNote):
 class WithOperators(RankNote):
     code = "with_operators"
     usual_severity = "info"
-
-    def long(self) -> str:
-        return (
-            "Read are the recordings with operators, which slow the host more; `tracekit compare` takes waiting from"
-            " those without."
-        )
+    says = (
+        "Read are the recordings with operators, which slow the host more; `tracekit compare` takes waiting"
+        " from those without."
+    )
 
 
 class StepsDiffer(RankNote):
@@ -138,28 +124,35 @@ class RanksMissing(RankNote):
 
 class OneRank(RankNote):
     code = "one_rank"
+    says = "One rank alone cannot tell transfer from waiting for other ranks: name the recordings of all ranks."
     rank: int
     size: int | None
 
+
+class NotTested(RankNote):
+    code = "not_tested"
+    usual_severity = "info"
+    steps: int
+    least: int
+
     def long(self) -> str:
-        return "One rank alone cannot tell transfer from waiting for other ranks: name the recordings of all ranks."
+        return (
+            f"{counted(self.steps, 'step')}: whether a rank, host or link is slow beyond chance is not tested, which"
+            f" takes {self.least} steps."
+        )
 
 
 class NoCollectives(RankNote):
     """It is the answer where there is no other."""
 
     code = "no_collectives"
-
-    def long(self) -> str:
-        return "No communication kernels: nothing is known of waiting."
+    says = "No communication kernels: nothing is known of waiting."
 
 
 class ClocksUnknown(RankNote):
     code = "clocks_unknown"
+    says = "Clocks of the ranks could not be aligned: waiting is a lower bound, nobody is called late."
     hosts: int
-
-    def long(self) -> str:
-        return "Clocks of the ranks could not be aligned: waiting is a lower bound, nobody is called late."
 
 
 class StartSkew(RankNote):

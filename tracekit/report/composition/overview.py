@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -239,7 +240,9 @@ def compile_words(comparison: Comparison) -> str:
     pays = f"; pays off{words.where_measured(comparison)} {even}" if even else ""
     if paid and math.isinf(paid[0].calls or 0.0):
         pays = "; never pays off"
-    starts, cache = start_words(comparison.b, comparison.a), ""
+    # Of a comparison of one run's variants those of both.
+    of_one_run = Path(comparison.a.path).parent == Path(comparison.b.path).parent
+    starts, cache = start_words(comparison.b, *([comparison.a] if of_one_run else [])), ""
     if compilation.cache_hits:
         cache = f" ({words.cached_words(compilation.cache_hits, compilation.graphs)})"
     elif compilation.cache_was_empty is not False and not starts:

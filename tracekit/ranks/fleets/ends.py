@@ -2,18 +2,15 @@
 within microseconds of each other."""
 
 import math
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.interval import Floats, Ints
-from tracekit.ranks.clocks import LEAST_FOR_DRIFT, MOST_DRIFT, ONE_CLOCK_NS, Clocks, slope
-from tracekit.ranks.rows import Collective, Member, Row, joined
+from tracekit.ranks.fleets.clocks import LEAST_FOR_DRIFT, MOST_DRIFT, ONE_CLOCK_NS, slope
 
 #: Ranks of one group, or two that are neighbours in its ring, leave this close to each other: mostly, and hardly ever
 #: further apart than the second.
@@ -35,111 +32,83 @@ PROVING_NS, FEW = 50_000, 5
 MOST_COMPARED = 64
 
 
-class Times:
-    """When every kernel of every rank began and was over, on the common clock."""
+class Loose(Struct, frozen=True):
+    """A part that names do not join: its row among all parts, and its group."""
 
-    def __init__(self, starts: dict[int, Ints], ends: dict[int, Ints], clocks: Clocks) -> None:
-        self.starts, self.ends, self.clocks = starts, ends, clocks
-
-    def impossible(self, each: Collective) -> bool:
-        """Whether it was over on a rank before one began there that this rank needs: by more than clocks can differ."""
-        if each.flow is None:
-            begun = max(int(self.starts[it.rank][it.row]) for it in each.members)
-            over = min(int(self.ends[it.rank][it.row]) for it in each.members)
-            return begun - over > self.clocks.tolerance_ns
-        row = {it.rank: it.row for it in each.members}
-        return any(
-            int(self.starts[a][row[a]]) - int(self.ends[b][row[b]]) > self.clocks.tolerance_ns
-            for a, b in each.flow
-            if a in row and b in row
-        )
-
-    def disagree(self, each: Collective) -> bool:
-        """Whether its ends lie further apart than one collective's do."""
-        if each.flow is not None:
-            return False
-        ends = [int(self.ends[it.rank][it.row]) for it in each.members]
-        lasting = min(int(self.ends[it.rank][it.row] - self.starts[it.rank][it.row]) for it in each.members)
-        return max(ends) - min(ends) > max(self.clocks.tolerance_ns, APART_SHARE * lasting)
+    row: int
+    group: tuple[int, ...]  #: Empty where nobody knows.
+    of_all: bool  #: All give to all.
 
 
-def join_by_ends(
-    sound: list[Collective], left: Sequence[Row], recorded: Sequence[int], times: Times
-) -> tuple[list[Collective], list[tuple[Row, bool]]]:
-    """Where ranks recorded unequally many, what ends at once: with a collective that others were joined to, else with
-    each other. And each row that finds no partner, and whether another rank of its group was recorded."""
-    kinds: dict[Hashable, list[Row]] = defaultdict(list)
-    for each in left:
-        kinds[each.group, each.signature].append(each)
-    by_end = sorted(
-        (int(np.median([times.ends[it.rank][it.row] for it in each.members])), at) for at, each in enumerate(sound)
-    )
+class Times(Struct, frozen=True):
+    """Of every part its rank, its start and its end on the common clock, and its number in a sequence or -1."""
+
+    rank: Ints
+    start: Ints
+    end: Ints
+    sequence: Ints
+    tolerance_ns: float
+
+    def impossible(self, rows: Sequence[int]) -> bool:
+        """Whether it was over on a rank before another came: by more than clocks can differ."""
+        some = np.array(rows)
+        return bool(self.start[some].max() - self.end[some].min() > self.tolerance_ns)
+
+    def nearest(self, moments: Ints, moment: int) -> int | None:
+        """The position of the moment that is nearest, None where none is near."""
+        if not len(moments):
+            return None
+        after = int(np.searchsorted(moments, moment))
+        near = (each for each in (after - 1, after) if 0 <= each < len(moments))
+        at = min(near, key=lambda it: abs(int(moments[it]) - moment))
+        return at if abs(int(moments[at]) - moment) <= self.tolerance_ns else None
+
+
+def grow_by_ends(
+    sound: dict[int, list[int]],
+    by_end: Sequence[tuple[int, int]],
+    groups: dict[int, tuple[int, ...]],
+    loose: Sequence[Loose],
+    times: Times,
+) -> set[int]:
+    """Adds to collectives, of the rows that `sound` has, what ended at once with them on a rank of their group that
+    lacks them. Which of these have grown. `by_end` has when each ended, the median, and its number, in order."""
     moments = np.array([moment for moment, _ in by_end], dtype=np.int64)
-    grown, alone_for_good = list(sound), []
-    for some in kinds.values():
-        alone: list[Row] = []
-        for each in some:
-            end = int(times.ends[each.rank][each.row])
-            at = _nearest(moments, end, times.clocks) if times.clocks.known and each.sequence is None else None
-            more = None if at is None else _grown(grown[by_end[at][1]], each)
-            if at is None or more is None or times.impossible(more):
-                alone.append(each)
-            else:
-                grown[by_end[at][1]] = more
-        ranks = recorded_of(some, recorded)
-        found = _together(alone, ranks, times) if times.clocks.known else []
-        taken = {(it.rank, it.row) for each in found for it in each.members}
-        grown += found
-        alone_for_good += [(each, len(ranks) > 1) for each in alone if (each.rank, each.row) not in taken]
-    return grown, alone_for_good
+    grown: set[int] = set()
+    for each in loose:
+        at = times.nearest(moments, int(times.end[each.row])) if times.sequence[each.row] < 0 else None
+        if at is None:
+            continue
+        number = by_end[at][1]
+        rows, rank = sound[number], times.rank[each.row]
+        if rank in groups[number] and rank not in times.rank[rows] and not times.impossible([*rows, each.row]):
+            rows.append(each.row)
+            grown.add(number)
+    return grown
 
 
-def recorded_of(rows: Sequence[Row], recorded: Sequence[int]) -> tuple[int, ...]:
-    """The recorded ranks of the group; of one that nobody knows those that have such a kernel."""
-    members = rows[0].ranks or sorted({each.rank for each in rows})
-    return tuple(rank for rank in members if rank in recorded)
-
-
-def _nearest(moments: Ints, moment: int, clocks: Clocks) -> int | None:
-    """The position of the moment that is nearest, None where none is near."""
-    if not len(moments):
-        return None
-    after = int(np.searchsorted(moments, moment))
-    near = (each for each in (after - 1, after) if 0 <= each < len(moments))
-    at = min(near, key=lambda it: abs(int(moments[it]) - moment))
-    return at if abs(int(moments[at]) - moment) <= clocks.tolerance_ns else None
-
-
-def _grown(collective: Collective, row: Row) -> Collective | None:
-    """With one rank more; None where it has that rank, is of a group without it, or is no barrier."""
-    if any(it.rank == row.rank for it in collective.members) or row.rank not in collective.group:
-        return None
-    if collective.flow is not None or row.exchange != "all":
-        return None
-    members = sorted((*collective.members, Member(row.rank, row.row)), key=lambda it: it.rank)
-    return replace(collective, members=tuple(members), matched_by="ends")
-
-
-def _together(rows: Sequence[Row], ranks: tuple[int, ...], times: Times) -> list[Collective]:
-    """Of the rank that has fewest each with what ends at once on all other ranks."""
-    here = {rank: [each for each in rows if each.rank == rank] for rank in ranks}
-    if len(ranks) < 2 or not all(here.values()) or rows[0].exchange != "all":
+def meet_by_ends(loose: Sequence[Loose], recorded: Collection[int], times: Times) -> list[list[int]]:
+    """Of one kind, of the rank that has fewest each with what ended at once on all other recorded ranks of its
+    group."""
+    ranks = [rank for rank in loose[0].group if rank in recorded] or sorted(
+        {int(times.rank[each.row]) for each in loose}
+    )
+    here = {rank: np.array([each.row for each in loose if times.rank[each.row] == rank]) for rank in ranks}
+    if len(ranks) < 2 or not all(map(len, here.values())):
         return []
-    found: list[Collective] = []
-    taken: set[tuple[int, int]] = set()
+    found: list[list[int]] = []
+    taken: set[int] = set()
     fewest = min(ranks, key=lambda rank: len(here[rank]))
-    moments = {rank: np.array([times.ends[rank][each.row] for each in here[rank]]) for rank in ranks}
-    for each in here[fewest]:
-        same = [each]
+    for row in here[fewest].tolist():
+        same = [row]
         for rank in (rank for rank in ranks if rank != fewest):
-            at = _nearest(moments[rank], int(times.ends[fewest][each.row]), times.clocks)
-            other = None if at is None else here[rank][at]
-            if other is not None and (rank, other.row) not in taken and other.sequence == each.sequence:
+            at = times.nearest(times.end[here[rank]], int(times.end[row]))
+            other = None if at is None else int(here[rank][at])
+            if other is not None and other not in taken and times.sequence[other] == times.sequence[row]:
                 same.append(other)
-        whole = joined(same, each.ranks or ranks, "ends")
-        if len(same) == len(ranks) and not times.impossible(whole):
-            found.append(whole)
-            taken.update((it.rank, it.row) for it in whole.members)
+        if len(same) == len(ranks) and not times.impossible(same):
+            found.append(same)
+            taken |= {*same}
     return found
 
 
@@ -150,44 +119,38 @@ class Places(Struct, frozen=True):
     one_host: bool  #: Whether all recordings name the same host: then their clocks are one.
 
 
-def split_by_ends(
-    some: Sequence[Collective], starts: dict[int, Ints], ends: dict[int, Ints], places: Places
-) -> tuple[list[Collective], list[Member]]:
+#: A collective's place among those of its kind, the places of its ranks, and its group where that is not the kind's.
+Split = tuple[int, list[int], tuple[int, ...] | None]
+
+
+def split_by_ends(begun: Floats, over: Floats, ranks: tuple[int, ...], places: Places) -> tuple[list[Split], list[int]]:
     """Kernels that state no group may be of several groups that work in step: ranks that leave together are one group.
-    `some` are of one kind. And the kernels of which that does not tell whose they are."""
-    ranks = tuple(it.rank for it in some[0].members)
-    if len(ranks) < 3 or len({tuple(it.rank for it in each.members) for each in some}) > 1:
-        return list(some), []
-    begun, over = (
-        np.array([[int(times[it.rank][it.row]) for it in each.members] for each in some], dtype=np.float64)
-        for times in (starts, ends)
-    )
+    Of one kind, by occurrence (rows) and rank (columns). And the rows of which that does not tell whose they are."""
+    every = [*range(len(over))]
+    whole: list[Split] = [(k, [*range(len(ranks))], None) for k in every]
+    if len(ranks) < 3:
+        return whole, []
     clusters = _stated_groups(over, ranks, places) or _clusters(over, places.one_host)
     if len(clusters) == 1:
         # Had ranks of two groups been late, these groups' ends would lie apart.
         late = int((np.ptp(begun, axis=1) > PROVING_NS).sum())
-        proven = late >= LEAST_MEETINGS or (len(some) >= FEW and not _has_finer(over))
-        return (list(some), []) if proven else ([], [it for each in some for it in each.members])
+        proven = late >= LEAST_MEETINGS or (len(over) >= FEW and not _has_finer(over))
+        return (whole, []) if proven else ([], every)
     if max(map(len, clusters)) < 2:
-        return list(some), []
+        return whole, []
     # Where all leave at once, now and then, groups did by chance, or it was a collective of all.
     spread = np.ptp(over, axis=1)
     at_once = (spread <= HARDLY_NS) & (spread.max() > HARDLY_NS)
     of_all = spread <= _hardly_by_chance(over, clusters, at_once)
     # A rank by itself may have a clock of its own, and be of any group.
     doubtful = min(map(len, clusters)) < 2
-    found: list[Collective] = []
-    unknown: list[Member] = []
-    for k, each in enumerate(some):
+    found: list[Split] = []
+    for k in every:
         if at_once[k]:
-            found += [each] if of_all[k] else []
-            unknown += [] if of_all[k] else each.members
+            found += [whole[k]] if of_all[k] else []
             continue
-        for cluster in clusters:
-            members = tuple(each.members[at] for at in cluster)
-            group = ranks if doubtful else tuple(it.rank for it in members)
-            found.append(replace(each, members=members, group=group))
-    return found, unknown
+        found += [(k, each, ranks if doubtful else tuple(ranks[at] for at in each)) for each in clusters]
+    return found, [k for k in every if at_once[k] and not of_all[k]]
 
 
 def _hardly_by_chance(over: Floats, clusters: list[list[int]], at_once: NDArray[np.bool_]) -> float:
@@ -232,10 +195,26 @@ def _stated_groups(over: Floats, ranks: tuple[int, ...], places: Places) -> list
 
 def _clusters(over: Floats, one_host: bool) -> list[list[int]]:
     clusters: list[list[int]] = []
+    if over.shape[1] > MOST_COMPARED:
+        return _clusters_of_many(over)
     for at in range(over.shape[1]):
         near = [each for each in clusters if any(_meet(over[:, at], over[:, other], one_host) for other in each)]
         merged = sorted([at, *(other for each in near for other in each)])
         clusters = [each for each in clusters if each not in near] + [merged]
+    return clusters
+
+
+def _clusters_of_many(over: Floats) -> list[list[int]]:
+    """The same by one rank of each cluster, and one clock: the time taken grows with ranks times clusters."""
+    clusters: list[list[int]] = []
+    for at in range(over.shape[1]):
+        apart = np.abs(over[:, [each[0] for each in clusters]] - over[:, [at]])
+        usual, most = np.quantile(apart, (0.5, 0.9), axis=0) if clusters else np.zeros((2, 0))
+        near = np.flatnonzero((usual <= CLOSE_NS) & (most <= HARDLY_NS))
+        if len(near):
+            clusters[near[0]].append(at)
+        else:
+            clusters.append([at])
     return clusters
 
 
