@@ -5,23 +5,27 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from tracekit import store
-from tracekit.cli.options import WIDE_HELP, OutputPath
+from tracekit.cli.options import PERCENT, WIDE_HELP, FiniteRange, OutputPath, with_detail
 from tracekit.cli.output import check_output_path, measuring_command_line
 from tracekit.errors import TracekitError
 from tracekit.measure.plan import rank_here
 from tracekit.programs.plan import ProgramPlan, parse_step
+
+if TYPE_CHECKING:
+    from tracekit.report.thirty_lines import Detail
 
 HOST = "tracekit.programs.host"
 
 
 @click.command(
     epilog="Example: tracekit run --stop train.py",
-    context_settings={**WIDE_HELP, "ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={**WIDE_HELP, "allow_interspersed_args": False},
 )
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is a module's name, as for python -m.")
 @click.option(
@@ -33,18 +37,15 @@ HOST = "tracekit.programs.host"
 @click.option("--stop", is_flag=True, help="End the program when it is measured.")
 @click.option(
     "--time-budget",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     metavar="SECONDS",
     help="Stop timing after SECONDS (default 30; CPU 3). 0: watch the first steps alone.",
 )
-@click.option(
-    "--target", type=click.FloatRange(0, 100, min_open=True), metavar="PERCENT", help="Stop timing at ±PERCENT."
-)
+@click.option("--target", type=PERCENT, metavar="PERCENT", help="Stop timing at ±PERCENT.")
 @click.option("--out", type=OutputPath(), help="Run folder to write (default traces/SCRIPT).")
 @click.option("--force", is_flag=True, help="Replace an existing run.")
 @click.option("--json", "json_path", metavar="PATH", help="Write the comparison as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Print every section, not only the summary.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only the verdict and the path of the report.")
+@with_detail
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS...]")
 def run(
@@ -59,8 +60,7 @@ def run(
     out: Path | None,
     force: bool,
     json_path: str | None,
-    verbose: bool,
-    quiet: bool,
+    detail: Detail,
 ) -> None:
     """Run SCRIPT as python does, and measure what torch.compile does for it.
 
@@ -79,7 +79,7 @@ def run(
         with store.begun(folder, force=force):
             pass
     report = ["--json", json_path] if json_path else []
-    report += ["-v"] if verbose else ["-q"] if quiet else []
+    report += {"all": ["-v"], "verdict": ["-q"]}.get(detail, [])
     plan = ProgramPlan(
         script,
         arguments,
