@@ -1,6 +1,7 @@
 """Ten programs that know nothing of tracekit, unchanged, at tiny size on a CPU."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from tests.programs.running import PROGRAMS, run
 from tracekit import store
 
 pytestmark = pytest.mark.slow
+#: The others take a minute and a half together, of compiling: ALL_PROGRAMS=1 runs them too.
+ALWAYS = ("train", "story", "accelerate_loop", "server")
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,8 @@ pytestmark = pytest.mark.slow
 def test_a_program_is_run_and_measured(
     name: str, steps: str, step: str | None, kind: str, last: str, tmp_path: Path
 ) -> None:
+    if name not in ALWAYS and not os.environ.get("ALL_PROGRAMS"):
+        pytest.skip("ALL_PROGRAMS=1 runs it")
     options = ("--json", "it.json", *(("--step", step) if step else ()))
     ended = run(tmp_path, PROGRAMS / f"{name}.py", steps, options=options)
     assert ended.returncode == 0, ended.stderr[-2000:]
