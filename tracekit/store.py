@@ -169,6 +169,11 @@ def finish(run: Run, draft: Path) -> Path:
     """Marks the run whole and gives it its name; an older run of that name is replaced only now."""
     save(replace(run, status="complete"), draft)
     folder = draft.with_name(draft.name.removesuffix(INCOMPLETE))
+    if folder.exists() and not is_run(folder):
+        # Made while the run was: nobody else's files are removed.
+        raise TracekitError(
+            f"{folder} was made meanwhile and is not a run of tracekit; what was measured is in {draft}"
+        )
     if folder.exists():
         old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.old."))
         os.replace(folder, old / folder.name)
