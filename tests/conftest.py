@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for worker in range(workers):
         share = [item for group in groups[worker::workers] for item in group]
         size = (len(items) - len(order)) // (workers - worker)
-        order += [*share, *islice(others, size - len(share))]
+        order += [*share, *islice(others, max(size - len(share), 0))]
     items[:] = [*order, *others]
 
 

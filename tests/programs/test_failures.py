@@ -1,6 +1,7 @@
 """Programs that end, fail or behave otherwise than a loop of steps does: they end as they would by themselves."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def test_what_raises_in_eager_alone_is_the_programs_own_with_whose_step_it_was(t
     code, _out, err = ended(tmp_path, text)
     assert code == 1
     assert "ValueError: no" in err and f'File "{tmp_path}/program.py"' in err
-    assert "it was raised in a step that tracekit made eager; --no-eager makes none" in err
+    assert "what is compiled ran eager when it was raised, by tracekit" in err
     assert "runpy" not in err and "host.py" not in err
 
 
@@ -54,7 +55,7 @@ def test_what_raises_in_compiled_steps_says_nothing_of_eager(tmp_path: Path) -> 
     code, _out, err = ended(
         tmp_path, MODEL + "for number in range(50):\n    model(x)\nmodel(x.double())\n", options=("--no-eager",)
     )
-    assert code == 1 and "Traceback" in err and "made eager" not in err
+    assert code == 1 and "Traceback" in err and "ran eager" not in err
 
 
 def test_a_program_that_catches_everything_goes_on(tmp_path: Path) -> None:
@@ -96,11 +97,11 @@ def test_a_program_that_is_killed_while_it_is_measured_can_be_run_again(tmp_path
     [
         ("print('no torch')\n", "the program never imported torch: nothing was measured"),
         ("import torch\n", "the program compiles nothing: write model = torch.compile(model)"),
-        (MODEL, "what is compiled was never called: Sequential (program.py:5)"),
-        (MODEL + "model(x)\n", "1 step, each a call of what is compiled"),
+        (MODEL, "what is compiled was never called, or past module(...): Sequential (program.py:5)"),
+        (MODEL + "model(x)\n", "1 step measured, each a call of what is compiled"),
         (
             "import torch\nmodel = torch.nn.Sequential(torch.nn.Linear(8, 8))\nmodel.compile()\nmodel(torch.ones(8))\n",
-            "module.compile() of a container of torch.nn compiles nothing",
+            "module.compile() of a container of torch.nn compiles at most its children",
         ),
     ],
 )
@@ -161,6 +162,117 @@ def test_a_module_is_run_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "package" / "__main__.py").write_text(MODEL + LOOP + "print(__name__, len(sys.argv))\n")
     made = run(tmp_path, "package", "one", options=("-m",))
     assert (made.returncode, made.stdout) == (0, "__main__ 2\n"), made.stderr
+
+
+#: Eager calls take 10 ms, compiled ones none: what is slow is done outside of what is compiled.
+PLANTED = """
+import os, sys, threading, time, gc, weakref
+import torch
+from torch import nn
+def wait():
+    if torch._dynamo.eval_frame._stance.stance == "force_eager":
+        time.sleep(0.01)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+    def forward(self, x):
+        return self.layer(x).relu()
+net = Net()
+model = torch.compile(net, backend="eager")
+x = torch.randn(4, 8)
+def step():
+    wait()
+    return model(x)
+"""
+
+
+@pytest.mark.parametrize("steps", [25, 31, 37, 43])
+def test_a_program_whose_loop_is_over_goes_on_compiled(steps: int, tmp_path: Path) -> None:
+    # Some of these end in an eager turn.
+    text = PLANTED + (
+        f"optimizer = torch.optim.SGD(net.parameters(), 1e-3)\nfor _ in range({steps}):\n"
+        "    step().sum().backward()\n    optimizer.step()\nfor _ in range(60):\n    model(x)\n"
+        "print(torch._dynamo.eval_frame._stance.stance)\n"
+    )
+    code, out, err = ended(tmp_path, text)
+    assert (code, out) == (0, "default\n"), err
+
+
+def test_steps_that_raise_in_eager_and_are_caught_do_not_stay_eager(tmp_path: Path) -> None:
+    lines = ("    try:", "        model(Bad())", "    except ValueError:", "        skipped += 1")
+    text = PLANTED + "\n".join(
+        (
+            "class Bad:\n    pass",
+            "def forward(self, bad):",
+            "    if torch._dynamo.eval_frame._stance.stance == 'force_eager':\n        raise ValueError",
+            "    return x",
+            "Net.forward = forward\nskipped = 0\nfor _ in range(400):",
+            *lines,
+            "print(skipped < 20)\n",
+        )
+    )
+    code, out, err = ended(tmp_path, text)
+    assert (code, out) == (0, "True\n"), err
+    assert "no step has ended in" in err
+
+
+@pytest.mark.parametrize("where", ["set_stance('default')", "set_stance('eager_on_recompile')"])
+def test_a_program_that_sets_the_stance_itself_is_not_switched(where: str, tmp_path: Path) -> None:
+    text = PLANTED + f"for number in range(300):\n    if number > 5:\n        torch.compiler.{where}\n    step()\n"
+    text += "print(torch._dynamo.eval_frame._stance.stance)\n"
+    code, out, err = ended(tmp_path, text)
+    assert (code, out) == (0, f"{where[12:-2]}\n")
+    assert "measuring ended: the program sets torch's stance itself" in err and "difference" not in err
+
+
+def test_a_slow_first_step_is_not_compiling(tmp_path: Path) -> None:
+    text = (
+        PLANTED + "for number in range(900):\n    if not number:\n        model(x)\n        time.sleep(2)\n    step()\n"
+    )
+    _code, _out, err = ended(tmp_path, text, options=("--step", "call"))
+    compiling = re.search(r"step 1 took ([\d.]+) (ms|s), ([\d.]+) (ms|s) of it compiling", err)
+    assert compiling is not None, err
+    # Compiled for nothing by this backend: a part of a second.
+    assert compiling[4] == "ms" or float(compiling[3]) < 1.5
+
+
+def test_a_model_that_the_program_drops_is_gone(tmp_path: Path) -> None:
+    text = PLANTED + "for _ in range(4):\n    step()\nkept = weakref.ref(net)\ndel net, model\ntorch._dynamo.reset()\n"
+    code, out, err = ended(tmp_path, text + "gc.collect()\nprint(kept() is None)\n")
+    assert (code, out) == (0, "True\n"), err
+
+
+def test_a_program_that_closes_standard_error_ends_as_it_would(tmp_path: Path) -> None:
+    text = (
+        PLANTED
+        + "for number in range(500):\n    step()\n    if number == 20:\n        sys.stderr.close()\nprint('over')\n"
+    )
+    code, out, _err = ended(tmp_path, text)
+    assert (code, out) == (0, "over\n")
+
+
+def test_a_thread_is_not_ended_by_stop(tmp_path: Path) -> None:
+    lines = ("def work():", "    for _ in range(900):", "        step()", "it = threading.Thread(target=work)")
+    text = "\n".join((PLANTED, *lines, "it.start()", "it.join()", ""))
+    code, out, err = ended(tmp_path, text + "print('over')\n", options=("--stop",))
+    assert (code, out) == (0, "over\n") and "--stop ends no program whose steps are of a thread" in err
+
+
+def test_a_coroutine_is_no_step(tmp_path: Path) -> None:
+    text = PLANTED + "async def whole():\n    step()\nimport asyncio\nfor _ in range(30):\n    asyncio.run(whole())\n"
+    code, _out, err = ended(tmp_path, text, options=("--step", "function:__main__:whole"))
+    assert code == 0 and "returns before its work is done: it is no step" in err
+
+
+def test_a_folder_that_the_program_makes_meanwhile_is_kept(tmp_path: Path) -> None:
+    text = (
+        PLANTED
+        + "os.makedirs('traces/it')\nopen('traces/it/checkpoint', 'w').close()\nfor _ in range(900):\n    step()\n"
+    )
+    code, _out, err = ended(tmp_path, text)
+    assert code == 0 and (tmp_path / "traces" / "it" / "checkpoint").is_file()
+    assert "was made meanwhile and is not a run of tracekit" in err
 
 
 RANKS = """

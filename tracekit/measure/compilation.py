@@ -5,6 +5,7 @@ Callbacks (`torch._dynamo.callback`), counters (`torch._dynamo.utils.counters`) 
 to torch; their names were the same from 2.9 to 2.15. Counters are global to the process, so only differences are used.
 """
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -77,6 +78,41 @@ def watch_compilation(on_start: Callable[[int, bool], None] | None = None) -> It
             remove(watch.start)
         except ValueError:
             watch.lost = True
+
+
+@dataclass
+class CompileClock:
+    """How long compiling has taken, in nanoseconds."""
+
+    ns: int = 0
+    _began_ns: int = field(default=0, repr=False)
+
+    def start(self, _event: Any) -> None:
+        self._began_ns = time.perf_counter_ns()
+
+    def end(self, _event: Any) -> None:
+        self.ns += time.perf_counter_ns() - self._began_ns if self._began_ns else 0
+
+
+@contextmanager
+def compile_clock() -> Iterator[CompileClock]:
+    """Times every compilation of this process until the block ends, as torch's callbacks enclose them. Raises
+    TracekitError where this torch has none."""
+    try:
+        from torch._dynamo.callback import callback_handler as handler
+
+        handler.register_start_callback((clock := CompileClock()).start)
+        handler.register_end_callback(clock.end)
+    except (ImportError, AttributeError):
+        _refuse_torch("for the end of a compilation")
+    try:
+        yield clock
+    finally:
+        # torch.compiler.reset() takes them away.
+        with suppress(ValueError):
+            handler.remove_start_callback(clock.start)
+        with suppress(ValueError):
+            handler.remove_end_callback(clock.end)
 
 
 def _refuse_torch(what: str) -> NoReturn:

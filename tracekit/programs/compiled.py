@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,7 +42,16 @@ class Compiled:
     calls: int = 0
     #: `module.compile()` of one of torch.nn's own, at whose forward Dynamo does not begin.
     of_torch: bool = False
-    module: nn.Module | None = field(default=None, repr=False)
+    _module: weakref.ref[nn.Module] | None = field(default=None, repr=False)
+
+    @property
+    def module(self) -> nn.Module | None:
+        """None of a function, and of a module that the program has dropped."""
+        return self._module() if self._module is not None else None
+
+    @property
+    def is_module(self) -> bool:
+        return self._module is not None
 
 
 Entered = Callable[[Compiled, tuple[Any, ...], dict[str, Any]], None]
@@ -59,7 +69,7 @@ class Watch:
         self.found: list[Compiled] = []
         self._entered, self._left, self._again = entered, left, again
         self._depths = threading.local()
-        self._modules: dict[int, Compiled] = {}
+        self._modules: weakref.WeakKeyDictionary[nn.Module, Compiled] = weakref.WeakKeyDictionary()
         self._process = os.getpid()
 
     @property
@@ -94,11 +104,11 @@ class Watch:
             by_library=by_library and module is None,
             parameters=sum(each.numel() for each in module.parameters()) if module is not None else 0,
             of_torch=in_place and module is not None and is_of_torch(module),
-            module=module,
+            _module=weakref.ref(module) if module is not None else None,
         )
         self.found.append(found)
         if made is not model and isinstance(made, nn.Module):
-            self._modules[id(made)] = found
+            self._modules[made] = found
             self._watch_modules(type(made))
             return made
         return self._counted(made, found)
@@ -110,8 +120,8 @@ class Watch:
         call = kind.__call__
 
         def called(this: nn.Module, *args: Any, **options: Any) -> Any:
-            found = self._modules.get(id(this))
-            if found is None or torch.compiler.is_compiling():
+            found = None if torch.compiler.is_compiling() else self._modules.get(this)
+            if found is None:
                 return call(this, *args, **options)
             return self._call(found, functools.partial(call, this), args, options)
 

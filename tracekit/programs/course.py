@@ -21,7 +21,7 @@ from tracekit.measure.timing import SETTLING_CALLS, SETTLING_US, Stopping
 from tracekit.model.run import FormName, RecordingKind
 from tracekit.model.timing import StoppingRule, StopReason
 from tracekit.programs.plan import Kind
-from tracekit.programs.recording import ProgramRecording
+from tracekit.programs.recording import ProgramRecording, warm_steps
 from tracekit.programs.together import Together
 from tracekit.statistics.interval import Values
 
@@ -51,7 +51,8 @@ class Step(Struct, frozen=True):
     before_us: float  #: Of it, before the first compiled call.
     compilations: int
     calls: tuple[str, ...]  #: The outermost compiled calls, by name.
-    shapes: tuple[tuple[int, ...], ...]  #: Of what the first of them was given.
+    shapes: tuple[tuple[tuple[int, ...], ...], ...]  #: Of what each of the first of them was given.
+    compiling_us: float = 0.0
 
     @property
     def work(self) -> object:
@@ -220,14 +221,19 @@ class Course:
         found = self._found
         self.synchronizing = True
         recording = ProgramRecording(form, kind, found.device)
-        failed = found.no_recording
+        failed, made, steps = found.no_recording, 0, count + warm_steps(count)
         if not failed:
             try:
                 with recording.session():
-                    yield from recording.steps(count)
+                    for _ in recording.steps(count):
+                        yield
+                        made += 1
                 self._write(recording, form, kind)
             except TracekitError as error:
                 failed = str(error)
+        # Other ranks make theirs.
+        for _ in range(steps - made if self._ranks.size > 1 else 0):
+            yield
         found.no_recording = next(filter(None, self._ranks.all(failed)), None)
         if found.no_recording:
             return

@@ -7,6 +7,7 @@ import datetime
 import os
 import subprocess
 import sys
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,7 +69,7 @@ class Host:
         """The program has raised: if it was in a step that we made eager, that may be why."""
         session = self._session
         if session is not None and (session.raised_in_eager or session.form == "eager"):
-            say("it was raised in a step that tracekit made eager; --no-eager makes none")
+            say("what is compiled ran eager when it was raised, by tracekit; --no-eager makes no step eager")
 
     def _watch_or_say(self) -> None:
         """Whatever of ours fails, the program goes on."""
@@ -111,9 +112,15 @@ class Host:
     def _measured(self) -> None:
         """All is measured: the run is whole, even if the program never comes to its end."""
         self._finish()
+        in_main = threading.current_thread() is threading.main_thread()
         if not self._rank:
-            say("measured; " + ("the program is ended (--stop)" if self._plan.stop else "the program goes on compiled"))
-        if self._plan.stop:
+            say(
+                "measured; "
+                + ("the program is ended (--stop)" if self._plan.stop and in_main else "the program goes on compiled")
+            )
+        if self._plan.stop and not in_main:
+            say("--stop ends no program whose steps are of a thread")
+        elif self._plan.stop:
             raise SystemExit(0)
 
     def _save(self) -> bool:

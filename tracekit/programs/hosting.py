@@ -9,6 +9,7 @@ import io
 import runpy
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType, TracebackType
 
@@ -70,7 +71,7 @@ def _run_file(given: str) -> None:
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
     main = ModuleType("__main__")
-    main.__file__, main.__builtins__ = path, __builtins__  # type: ignore[attr-defined]
+    vars(main).update(__file__=path, __builtins__=__builtins__, __cached__=None, __annotations__={})
     # It stays: what threads and pickles of the program name is in it.
     sys.modules["__main__"] = main
     exec(code, vars(main))
@@ -91,5 +92,6 @@ def _is_of_program(tb: TracebackType) -> bool:
 
 
 def say(line: str) -> None:
-    """One line of ours: standard output is the program's."""
-    echo(f"tracekit: {line}", err=True)
+    """One line of ours: standard output is the program's. What it has closed hears nothing."""
+    with suppress(OSError, ValueError, AttributeError):
+        echo(f"tracekit: {line}", err=True)

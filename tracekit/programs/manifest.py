@@ -13,6 +13,7 @@ from tracekit.measure.device import read_environment
 from tracekit.measure.timing import CallTime, Timings
 from tracekit.model.run import CompileFacts, Component, FormName, FormResult, Run, Settings, UserModel
 from tracekit.model.timing import StoppingRule
+from tracekit.model.workload import CompileTarget
 from tracekit.numbers import counted, duration
 from tracekit.programs.compiled import Compiled
 from tracekit.programs.course import Found, paired
@@ -64,7 +65,7 @@ def run_of(session: Session, name: str, command: str, started: datetime.datetime
         components=tuple(
             Component(each.name, each.parameters, compiled=True, compiled_parameters=each.parameters)
             for each in session.watch.found
-            if each.module is not None and each.calls and not each.by_library
+            if each.is_module and each.calls and not each.by_library
         ),
         forms=tuple(_form(form, session, timings, rule) for form in forms),
         order=tuple(timings.order),
@@ -88,6 +89,8 @@ def _form(form: FormName, session: Session, timings: Timings, rule: StoppingRule
     first_us = tuple(found.first_eager_us) if form == "eager" else tuple(step.us for step in found.first)
     if form == "compiled" and session.events is not None:
         events = session.events
+        alive = ((each.name, each.module) for each in session.watch.found)
+        session.log.targets = tuple(CompileTarget(name, module) for name, module in alive if module is not None)
         compilation = CompileFacts(
             graphs=events.since_start("graphs"),
             graph_breaks=events.since_start("graph_breaks"),
@@ -97,6 +100,8 @@ def _form(form: FormName, session: Session, timings: Timings, rule: StoppingRule
             diagnostics=session.log.diagnose({"warm-up": first_us}),
             cache_was_empty=found.cache_was_empty,
         )
+        # A model that the program drops is to go.
+        session.log.targets = ()
     return FormResult(
         form,
         first_us,
@@ -116,9 +121,8 @@ def _form(form: FormName, session: Session, timings: Timings, rule: StoppingRule
 def notes_of(session: Session) -> list[str]:
     """What a reader must know of the program, in sentences."""
     found, kind = session.found, session.found.kind
-    told = [
-        f"A call here is a step of the program, {STEP_WORDS[kind] if kind else 'not known'}; {found.steps:,} were made."
-    ]
+    what = STEP_WORDS[kind] if kind else "not known"
+    told = [f"A call here is a step of the program, {what}; {found.steps:,} were measured."]
     if found.steps_of_block:
         told.append(
             f"A time is that of a block of up to {counted(found.steps_of_block, 'step')}, for one step;"
@@ -157,7 +161,7 @@ def _dtype(found: list[Compiled]) -> str:
     """The data type of most parameters."""
     sizes: dict[torch.dtype, int] = {}
     for each in found:
-        for tensor in each.module.parameters() if each.module is not None else ():
+        for tensor in module.parameters() if (module := each.module) is not None else ():
             sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + tensor.numel()
     most = max(sizes, key=lambda dtype: sizes[dtype], default=torch.get_default_dtype())
     return str(most).removeprefix("torch.")

@@ -34,6 +34,11 @@ from tracekit.tracefile.publish import publish
 PROFILES_ITSELF = "the program has a profiler of its own at work, and a process has one at a time"
 
 
+def warm_steps(count: int) -> int:
+    """How many steps of a session are made before so many that are published."""
+    return max(count - 1, 1)
+
+
 class ProgramRecording:
     """One variant, recorded once. What keeps it from being recorded or written is a TracekitError."""
 
@@ -76,7 +81,7 @@ class ProgramRecording:
         off_cpu_us: list[float] = []
         begin_ns = 0
         with collections_noted() as self._collections:
-            for index in range(-max(count - 1, 1), count):
+            for index in range(-warm_steps(count), count):
                 if index == 0:
                     begin_ns = time.time_ns()
                     self._collections.clear()

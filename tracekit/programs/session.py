@@ -3,6 +3,7 @@ measuring, never the program."""
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import threading
@@ -14,20 +15,30 @@ from typing import Any
 
 import torch
 
-from tracekit.measure.compilation import CompilationWatch, cache_is_empty, watch_compilation
+from tracekit.measure.compilation import (
+    CompilationWatch,
+    CompileClock,
+    cache_is_empty,
+    compile_clock,
+    watch_compilation,
+)
 from tracekit.measure.device import synchronize
 from tracekit.measure.diagnostics import DiagnosticLog
 from tracekit.measure.failures import is_out_of_memory
 from tracekit.measure.recording import cause
 from tracekit.model.run import FormName, RecordingKind
 from tracekit.model.timing import StoppingRule
-from tracekit.model.workload import CompileTarget
 from tracekit.programs.compiled import Compiled, Watch, shapes_of
 from tracekit.programs.course import FORMS, Course, Found, Step, Waiting
 from tracekit.programs.plan import Asked, Kind
 from tracekit.programs.recording import ProgramRecording
 from tracekit.programs.steps import Enders, Steps
 from tracekit.programs.together import Together
+
+#: Of a step the shapes of so many calls are kept.
+MOST_CALLS = 64
+#: So many times as many calls as a step has had without its end, and it has none.
+CALLS_WITHOUT_END = 5
 
 
 class Session:
@@ -66,10 +77,13 @@ class Session:
         #: When the first step began, this one, and its first compiled call.
         self._first_ns = self._began_ns = self._first_call_ns = 0
         self._calls: list[str] = []
-        self._shapes: tuple[tuple[int, ...], ...] = ()
+        self._shapes: list[tuple[tuple[int, ...], ...]] = []
+        self._clock: CompileClock | None = None
+        #: How often compiled code was called in a step at most, and how long compiling had taken before this one.
+        self._most_calls = self._compiling_before_ns = 0
         self._events_before = 0
         self._versions: list[int] = []
-        self._back_to_its_own: Callable[..., object] = lambda *error: None
+        self._set_stance: Callable[..., object]
         #: Whether the program raised in a step that was made eager.
         self.raised_in_eager = False
 
@@ -78,6 +92,7 @@ class Session:
         self.watch.install()
         self._steps.install()
         self.ranks.install()
+        self._watch_stance()
 
     def close(self) -> None:
         """The program is over."""
@@ -101,8 +116,12 @@ class Session:
             self._steps.find_function()
             if not self._calls:
                 self._first_call_ns = time.perf_counter_ns()
-                self._shapes = shapes_of(args, options)
+            if len(self._shapes) < MOST_CALLS:
+                self._shapes.append(shapes_of(args, options))
             self._calls.append(found.name)
+            if self.found.quiet and len(self._calls) > CALLS_WITHOUT_END * self._most_calls:
+                # Its steps raise, or its loop is over: nobody would switch back.
+                self._turn_off(f"no step has ended in {len(self._calls)} calls of what is compiled")
             if self._course is not None and self._course.is_first_eager:
                 self._versions = _versions(found)
         except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
@@ -114,9 +133,7 @@ class Session:
         self.ranks.check()
         self.found.cache_was_empty = cache_is_empty()
         self.events = self._listening.enter_context(watch_compilation())
-        self.log.targets = tuple(
-            CompileTarget(each.name, each.module, "forward") for each in self.watch.found if each.module is not None
-        )
+        self._clock = self._listening.enter_context(compile_clock())
         self._listening.enter_context(self.log.listening())
         self._call_of_log()
         self._start()
@@ -145,7 +162,7 @@ class Session:
         self._switch("compiled")
         self.found = Found(cache_was_empty=self.found.cache_was_empty)
         self._start()
-        self._began_ns, self._events_before = self._first_ns, 0
+        self._began_ns, self._events_before, self._compiling_before_ns = self._first_ns, 0, 0
 
     def _left(self, found: Compiled) -> None:
         if not self._is_deaf and self._asked.kind in (None, "call") and not found.by_library:
@@ -161,7 +178,7 @@ class Session:
             self._turn_off(cause(error))
             return
         if self.found.kind in ("span", "function"):
-            self._calls, self._shapes, self._events_before = [], (), self.events.compilations
+            self._forget_calls()
         self._began_ns = time.perf_counter_ns()
 
     def _ended(self, kind: Kind, who: object) -> None:
@@ -177,8 +194,8 @@ class Session:
             self.found.kind = kind
             self.found.steps += 1
             self._waiting.send(self._step())
-            assert self.events is not None
-            self._calls, self._shapes, self._events_before = [], (), self.events.compilations
+            self._most_calls = max(self._most_calls, len(self._calls))
+            self._forget_calls()
             self._call_of_log()
             self._began_ns = time.perf_counter_ns()
         except StopIteration:
@@ -194,27 +211,41 @@ class Session:
         except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
             self._say(f"what was measured could not be written: {cause(error)}")
 
+    def _forget_calls(self) -> None:
+        """What comes is of the next step."""
+        assert self.events is not None and self._clock is not None
+        self._calls, self._shapes = [], []
+        self._events_before, self._compiling_before_ns = self.events.compilations, self._clock.ns
+
     def _step(self) -> Step:
-        assert self.events is not None and self._course is not None
+        assert self.events is not None and self._clock is not None and self._course is not None
         if self._course.synchronizing:
             synchronize(self._device())
         us = (time.perf_counter_ns() - self._began_ns) / 1e3
         before_us = (self._first_call_ns - self._began_ns) / 1e3 if self._calls else 0.0
         events = self.events.compilations - self._events_before
-        return Step(us, max(before_us, 0.0), events, tuple(self._calls), self._shapes)
+        compiling_us = (self._clock.ns - self._compiling_before_ns) / 1e3
+        return Step(us, max(before_us, 0.0), events, tuple(self._calls), tuple(self._shapes), compiling_us)
 
     def _device(self) -> str:
         return "cuda" if _has_cuda() else "cpu"
 
     def _switch(self, form: FormName) -> None:
-        if form == self.form:
-            return
-        if form == "eager":
-            self._back_to_its_own = torch.compiler.set_stance("force_eager").__exit__
-        else:
-            # To the stance that the program had.
-            self._back_to_its_own(None, None, None)
-        self.form = form
+        if form != self.form:
+            self._set_stance("force_eager" if form == "eager" else "default")
+            self.form = form
+
+    def _watch_stance(self) -> None:
+        """A program that sets torch's stance itself switches what we would."""
+        self._set_stance = torch.compiler.set_stance
+
+        @functools.wraps(self._set_stance)
+        def set_stance(*args: Any, **options: Any) -> Any:
+            if not self.found.done and self.found.off is None:
+                self._turn_off("the program sets torch's stance itself")
+            return self._set_stance(*args, **options)
+
+        torch.compiler.set_stance = set_stance
 
     def _write(self, recording: ProgramRecording, form: FormName, kind: RecordingKind) -> None:
         """The first rank's into the run; of several ranks the full traces of each variant into a folder of theirs."""
@@ -243,7 +274,7 @@ class Session:
     def _turn_off(self, why: str) -> None:
         """Nothing more is measured."""
         self.found.off = why
-        if self._waiting is not None:
+        if self._waiting is not None and threading.get_ident() == self._thread:
             self._waiting.close()
         self._switch("compiled")
         self._listening.close()
@@ -258,7 +289,8 @@ def _has_cuda() -> bool:
 def _versions(found: Compiled) -> list[int]:
     """Of all tensors of a module how often each was changed, and where torch's random numbers stand. Nothing of a
     function, and of tensors of inference, which nobody counts."""
-    tensors = [*found.module.parameters(), *found.module.buffers()] if found.module is not None else []
+    module = found.module
+    tensors = [*module.parameters(), *module.buffers()] if module is not None else []
     if not tensors or any(each.is_inference() for each in tensors):
         return []
     states = [torch.get_rng_state(), *([torch.cuda.get_rng_state()] if _has_cuda() else [])]

@@ -27,6 +27,10 @@ PROFILER_STEP = "ProfilerStep"
 PREFERENCE: dict[Kind, int] = {"call": 1, "optimizer": 2, "span": 3, "function": 3, "marked": 4}
 
 
+#: Functions whose call only begins them.
+NOT_AT_ONCE = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+
+
 class Enders:
     """Who ends the program's steps: an optimizer before a call, what the program says before both. Of several
     optimizers, or compiled callables, the one that comes last in a step; one that comes twice as often is the step."""
@@ -115,6 +119,9 @@ class Steps:
             raise TracekitError(
                 f"--step function:{self._asked.name}: the program has no such function; pass MODULE:NAME"
             )
+
+        if any(is_kind(function) for is_kind in NOT_AT_ONCE):
+            raise TracekitError(f"--step function:{self._asked.name} returns before its work is done: it is no step")
 
         @functools.wraps(function)
         def called(*args: Any, **options: Any) -> Any:

@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 
 from tracekit.numbers import counted, duration, times
-from tracekit.programs.course import QUIET_STEPS, Block, Step, paired
+from tracekit.programs.course import Block, Step, paired
 from tracekit.programs.session import Session
 from tracekit.statistics.interval import FEWEST
 from tracekit.statistics.steady import mean_interval
@@ -34,15 +34,15 @@ def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]
         return ["the program compiles nothing: write model = torch.compile(model), or model.compile()"]
     names = ", ".join(f"{each.name} ({each.place})" for each in compiled[:MOST_TOLD])
     lines = [
-        f"{each.name} ({each.place}): module.compile() of a container of torch.nn compiles nothing; write"
-        " model = torch.compile(model)"
+        f"{each.name} ({each.place}): module.compile() of a container of torch.nn compiles at most its children, each"
+        " by itself; write model = torch.compile(model)"
         for each in compiled
         if each.of_torch
     ]
     if all(each.by_library for each in compiled):
         return [f"only libraries compile, not the program: {names}"]
     if not any(each.calls for each in compiled):
-        return [*lines, f"what is compiled was never called: {names}"]
+        return [*lines, f"what is compiled was never called, or past module(...): {names}"]
     if found.off and not found.first:
         return [*lines, f"nothing was measured: {found.off}"]
     if not found.first and asked:
@@ -50,10 +50,8 @@ def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]
     if not found.first:
         return [*lines, f"no step was seen; compiled are {names}: say what a step is by --step, or tracekit.step()"]
     kind = STEP_WORDS[found.kind] if found.kind else "not known"
-    pairs = paired(found.blocks)
-    lines.append(
-        f"{counted(found.steps, 'step')}, each {kind}{of_compiling(found.first)}{of_paying(found.first, pairs)}"
-    )
+    paid = of_paying(found.first, paired(found.blocks))
+    lines.append(f"{counted(found.steps, 'step')} measured, each {kind}{of_compiling(found.first)}{paid}")
     if found.off:
         lines.append(f"measuring ended early: {found.off}")
     if found.no_eager:
@@ -70,9 +68,8 @@ def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]
 
 
 def compiling_us(steps: list[Step]) -> float:
-    """By how much the steps that compiled were longer than those that did not."""
-    usual_us = median(step.us for step in steps[-QUIET_STEPS:])
-    return sum(max(step.us - usual_us, 0.0) for step in steps if step.compilations)
+    """How long compiling took in them."""
+    return sum(step.compiling_us for step in steps)
 
 
 def of_paying(steps: list[Step], pairs: list[tuple[Block, Block]]) -> str:
@@ -93,10 +90,9 @@ def of_paying(steps: list[Step], pairs: list[tuple[Block, Block]]) -> str:
 
 def of_compiling(steps: list[Step]) -> str:
     """`; step 1 took 8.2 s, 8.1 s of it compiling`."""
-    usual_us = median(step.us for step in steps[-QUIET_STEPS:])
     compiling = [(number, step) for number, step in enumerate(steps, 1) if step.compilations]
     if not compiling:
         return ""
     (number, first), *others = compiling
     more = f", {counted(len(others), 'more step')} compiled" if others else ""
-    return f"; step {number} took {duration(first.us)}, {duration(max(first.us - usual_us, 0.0))} of it compiling{more}"
+    return f"; step {number} took {duration(first.us)}, {duration(first.compiling_us)} of it compiling{more}"
