@@ -229,6 +229,8 @@ def _place(named: Path | str | ProfiledRun) -> str:
 def _reading(window: str = "auto", steps: str | None = None) -> Reading:
     from tracekit.reading.traces import Reading, parse_steps
 
+    check_value("window=", window, str)
+    check_value("steps=", steps, str | None)
     return Reading(window, parse_steps(steps), shapes=True)
 
 

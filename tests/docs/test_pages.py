@@ -70,9 +70,10 @@ def test_every_python_file_that_a_page_names_exists_unless_its_reader_makes_it(n
 
 def test_every_note_is_listed_and_no_other() -> None:
     found = re.findall(r"^\| `(\w+)` \|", (DOCS / "note-codes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    for place in (f"{top}.statements" for top in ("tracekit", *WINGS)):
-        for path in (ROOT / place.replace(".", "/")).rglob("[!_]*.py"):
-            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    tops = [ROOT / top.replace(".", "/") for top in ("tracekit", *WINGS)]
+    paths = [path for top in tops for path in (*(top / "statements").rglob("[!_]*.py"), *top.rglob("notes.py"))]
+    for path in paths:
+        importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     assert sorted(found) == sorted(Note.classes)
 
 

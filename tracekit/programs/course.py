@@ -53,6 +53,7 @@ class Step(Struct, frozen=True):
     calls: tuple[str, ...]  #: The outermost compiled calls, by name.
     shapes: tuple[tuple[tuple[int, ...], ...], ...]  #: Of what each of the first of them was given.
     compiling_us: float = 0.0
+    astray: bool = False  #: It was to be eager, and a part was compiled.
 
     @property
     def work(self) -> object:
@@ -210,7 +211,7 @@ class Course:
         # A step that ran out of memory went on compiled.
         if any(step.compilations for step in steps) or self.against_eager:
             left_out = "compiled"
-        elif any(step.before_us > pause_us for step in steps):
+        elif any(step.before_us > pause_us or step.astray for step in steps):
             left_out = "interrupted"
         found.before_us += [step.before_us for step in steps]
         told = self._ranks.all((sum(step.us for step in steps) / len(steps), left_out))

@@ -66,10 +66,10 @@ class Host:
         self._ended_early = False
 
     def say_whose_step(self) -> None:
-        """The program has raised: if it was in a step that we made eager, that may be why."""
+        """The program has raised: if that was in a step that we made eager, or behind one, that may be why."""
         session = self._session
-        if session is not None and (session.raised_in_eager or session.form == "eager"):
-            say("what is compiled ran eager when it was raised, by tracekit; --no-eager makes no step eager")
+        if session is not None and (session.raised_in_eager or session.is_in_eager_step):
+            say("tracekit made the last step before it eager, if not this one; --no-eager makes none")
 
     def _watch_or_say(self) -> None:
         """Whatever of ours fails, the program goes on."""

@@ -37,8 +37,9 @@ from tracekit.programs.together import Together
 
 #: Of a step the shapes of so many calls are kept.
 MOST_CALLS = 64
-#: So many times as many calls as a step has had without its end, and it has none.
+#: So many times as many calls as a step has had, and it is no step; so many after another, and eager ones never end.
 CALLS_WITHOUT_END = 5
+MOST_STRAYS = 2
 
 
 class Session:
@@ -86,6 +87,8 @@ class Session:
         self._set_stance: Callable[..., object]
         #: Whether the program raised in a step that was made eager.
         self.raised_in_eager = False
+        #: Whether this step was to be eager and is compiled since, and how many before it were so, one after another.
+        self._is_astray, self._strays = False, 0
 
     def install(self) -> None:
         """From now on the program is watched; torch is there, and nothing of the program has run."""
@@ -99,6 +102,11 @@ class Session:
         if self._waiting is not None and threading.get_ident() == self._thread:
             self._waiting.close()
         self._listening.close()
+
+    @property
+    def is_in_eager_step(self) -> bool:
+        """Whether this step, or the one that has just ended, was made eager."""
+        return self.form == "eager" and not self._is_astray
 
     @property
     def _is_deaf(self) -> bool:
@@ -119,13 +127,21 @@ class Session:
             if len(self._shapes) < MOST_CALLS:
                 self._shapes.append(shapes_of(args, options))
             self._calls.append(found.name)
-            if self.found.quiet and len(self._calls) > CALLS_WITHOUT_END * self._most_calls:
-                # Its steps raise, or its loop is over: nobody would switch back.
-                self._turn_off(f"no step has ended in {len(self._calls)} calls of what is compiled")
+            if self.form == "eager" and len(self._calls) > CALLS_WITHOUT_END * self._most_calls:
+                self._stray()
             if self._course is not None and self._course.is_first_eager:
                 self._versions = _versions(found)
         except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
             self._turn_off(cause(error))
+
+    def _stray(self) -> None:
+        """An eager step does not end: the program evaluates, its loop is over, or it raises. The rest is compiled."""
+        if self._is_astray:
+            return
+        self._is_astray, self._strays = True, self._strays + 1
+        self._set_stance("default")
+        if self._strays > MOST_STRAYS:
+            self._turn_off("eager steps do not come to their end")
 
     def _begin(self) -> None:
         """The first call of what the program compiles: its first step has begun."""
@@ -194,7 +210,6 @@ class Session:
             self.found.kind = kind
             self.found.steps += 1
             self._waiting.send(self._step())
-            self._most_calls = max(self._most_calls, len(self._calls))
             self._forget_calls()
             self._call_of_log()
             self._began_ns = time.perf_counter_ns()
@@ -214,7 +229,9 @@ class Session:
     def _forget_calls(self) -> None:
         """What comes is of the next step."""
         assert self.events is not None and self._clock is not None
-        self._calls, self._shapes = [], []
+        if not self._is_astray:
+            self._most_calls, self._strays = max(self._most_calls, len(self._calls)), 0
+        self._calls, self._shapes, self._is_astray = [], [], False
         self._events_before, self._compiling_before_ns = self.events.compilations, self._clock.ns
 
     def _step(self) -> Step:
@@ -224,8 +241,12 @@ class Session:
         us = (time.perf_counter_ns() - self._began_ns) / 1e3
         before_us = (self._first_call_ns - self._began_ns) / 1e3 if self._calls else 0.0
         events = self.events.compilations - self._events_before
+        if self._is_astray:
+            self._set_stance("force_eager")
         compiling_us = (self._clock.ns - self._compiling_before_ns) / 1e3
-        return Step(us, max(before_us, 0.0), events, tuple(self._calls), tuple(self._shapes), compiling_us)
+        return Step(
+            us, max(before_us, 0.0), events, tuple(self._calls), tuple(self._shapes), compiling_us, self._is_astray
+        )
 
     def _device(self) -> str:
         return "cuda" if _has_cuda() else "cpu"

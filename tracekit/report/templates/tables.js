@@ -66,6 +66,8 @@
     // A row that is asked for is shown, whatever was searched for.
     box.addEventListener("reveal", () => { field.value = ""; all = true; only.clear(); show(); });
     if ("timeline" in box.dataset) document.addEventListener("tracekit:groups", ({ detail }) => { only = new Set(detail.map((each) => `group-${each}`)); show(); });
+    // One that is selected later ends it.
+    if ("timeline" in box.dataset) document.addEventListener("tracekit:group", () => { if (only.size) { only.clear(); show(); } });
     drawer.filled.then(() => { texts.clear(); show(); });
     // Who sees all at a glance has nothing to search for.
     box.querySelector(".controls").hidden = rows.length < FEW;
