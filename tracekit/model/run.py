@@ -44,6 +44,7 @@ class UserModel(Struct, frozen=True):
     options: Many[Argument] = ()  #: Of `build()`, each as NAME=VALUE.
     takes: Many[Argument] = ()  #: The options of the command that `build()` takes.
     in_program: bool = False  #: Measured by `tracekit.profile` in a program, not by a command.
+    as_script: bool = False  #: Of a program, whether `tracekit run` ran it as it is.
     training: Many[Argument] = ()  #: Its modules that were in training mode.
 
 

@@ -50,7 +50,7 @@ def run_of(session: Session, name: str, command: str, started: datetime.datetime
         pretrained=None,
         seed=seed,
         iterations=rule.least,
-        own=UserModel(in_program=True),
+        own=UserModel(in_program=True, as_script=True),
         variables=steering_variables(os.environ),
     )
     return Run(
