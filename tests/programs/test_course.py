@@ -173,3 +173,9 @@ def test_eager_begins_with_steps_of_its_own_that_are_kept() -> None:
     driven = Driven()
     driven.run(lambda number, form: usual(US[form]))
     assert driven.found.first_eager_us == [US["eager"]] * 2
+
+
+def test_an_eager_loop_that_is_slower_between_its_steps_is_no_interruption() -> None:
+    driven = Driven()
+    driven.run(lambda number, form: usual(US[form] + 11_000, before_us=11_000.0 if form == "eager" else 10.0))
+    assert not [block for block in driven.found.blocks if block.left_out]

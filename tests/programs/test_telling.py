@@ -23,7 +23,9 @@ def pairs(eager_us: float, compiled_us: float, number: int = 8) -> list[tuple[Bl
 def test_what_the_first_step_took_and_when_that_has_paid() -> None:
     assert of_compiling(STEPS) == "; step 1 took 11.0 s, 8.00 s of it compiling"
     # 8 s of compiling, 1 ms saved a step.
-    assert of_paying(STEPS, pairs(2000.0, 1000.0)) == "; then 2.00× faster than eager: pays after about 8,000 steps"
+    assert (
+        of_paying(8_000_000.0, pairs(2000.0, 1000.0)) == "; then 2.00× faster than eager: pays after about 8,000 steps"
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,13 +36,13 @@ def test_what_the_first_step_took_and_when_that_has_paid() -> None:
     ],
 )
 def test_a_program_that_compiling_does_not_help_is_told_so(eager_us: float, compiled_us: float, says: str) -> None:
-    assert of_paying(STEPS, pairs(eager_us, compiled_us)) == says
+    assert of_paying(8_000_000.0, pairs(eager_us, compiled_us)) == says
 
 
 def test_of_few_rounds_nothing_is_said() -> None:
-    assert of_paying(STEPS, pairs(2000.0, 1000.0, 4)) == ""
+    assert of_paying(8_000_000.0, pairs(2000.0, 1000.0, 4)) == ""
 
 
 def test_a_program_that_read_its_code_from_a_cache_says_nothing_of_compiling() -> None:
     assert of_compiling(STEPS[1:]) == ""
-    assert of_paying(STEPS[1:], pairs(2000.0, 1000.0)) == "; then 2.00× faster than eager"
+    assert of_paying(0.0, pairs(2000.0, 1000.0)) == "; then 2.00× faster than eager"

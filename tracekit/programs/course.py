@@ -82,7 +82,8 @@ class Found(Struct):
     first_eager_us: list[float] = []  #: Its first steps.
     blocks: list[Block] = []
     steps_of_block: int = 0
-    before_us: list[float] = []
+    #: Of steps of each variant, how long they were before their first compiled call.
+    before_us: dict[FormName, list[float]] = {}
     stopped: StopReason = "interrupted"
     seconds: float = 0.0
     recordings: dict[tuple[FormName, RecordingKind], ProgramRecording] = {}
@@ -130,7 +131,7 @@ class Course:
             quiet = 0 if any(self._ranks.all(steps[-1].compilations)) else quiet + 1
         found.quiet, found.device = True, self._device()
         last = steps[-QUIET_STEPS:]
-        found.before_us = [step.before_us for step in last]
+        found.before_us = {"compiled": [step.before_us for step in last], "eager": []}
         # Of steps that differ a block of several has no partner.
         self._varies = any(self._ranks.all(len({step.work for step in last}) > 1))
         usual_us = max(self._ranks.all(median(step.us for step in last)))
@@ -188,6 +189,7 @@ class Course:
         for number in range(SETTLING_CALLS):
             step = yield
             settled_us += step.us
+            found.before_us[form].append(step.before_us)
             if self.is_first_eager:
                 found.first_eager_us.append(step.us)
                 found.no_eager = next(filter(None, self._ranks.all(self.against_eager)), None)
@@ -205,7 +207,7 @@ class Course:
         for number in range(found.steps_of_block):
             self.synchronizing = self._whole or number == found.steps_of_block - 1
             steps.append((yield))
-        usual_us = median(found.before_us)
+        usual_us = median(found.before_us[form])
         pause_us = max(INTERRUPTION * usual_us, usual_us + INTERRUPTION_US)
         left_out: LeftOut | None = None
         # A step that ran out of memory went on compiled.
@@ -213,7 +215,7 @@ class Course:
             left_out = "compiled"
         elif any(step.before_us > pause_us or step.astray for step in steps):
             left_out = "interrupted"
-        found.before_us += [step.before_us for step in steps]
+        found.before_us[form] += [step.before_us for step in steps]
         told = self._ranks.all((sum(step.us for step in steps) / len(steps), left_out))
         left_out = next((why for _us, why in told if why), None)
         return Block(form, max(us for us, _why in told), tuple(step.work for step in steps), left_out)

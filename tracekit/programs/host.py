@@ -180,8 +180,11 @@ class Host:
         if session.ranks.size > 1:
             say(f"each rank: tracekit ranks {joined([f'{self._plan.out}/compiled-ranks'])}")
         both = all(any(each.form == form for each in found.blocks) for form in ("eager", "compiled"))
-        command = ["compare", *(["--force"] if self._plan.force else [])] if both else ["analyze"]
-        words = (sys.executable, "-P", "-m", "tracekit", *command, self._plan.out, *self._plan.report)
+        command, force = "compare" if both else "analyze", ["--force"] if self._plan.force else []
+        # Of one variant a page is written where it is asked for, which takes the word behind it for its place.
+        page = [] if both else ["--html"]
+        options = (self._plan.out, *force, *self._plan.report, *page)
+        words = (sys.executable, "-P", "-m", "tracekit", command, *options)
         here, theirs = str(Path(store.__file__).parents[1]), self._environment.get("PYTHONPATH")
         paths = os.pathsep.join(filter(None, (here, theirs)))
         # In a process of its own, as it was before the program: reading traces takes memory and threads.

@@ -18,7 +18,7 @@ from tracekit.numbers import counted, duration
 from tracekit.programs.compiled import Compiled
 from tracekit.programs.course import Found, paired
 from tracekit.programs.session import Session
-from tracekit.programs.telling import STEP_WORDS, compiling_us
+from tracekit.programs.telling import STEP_WORDS
 from tracekit.shell import steering_variables
 
 #: So many callables are named.
@@ -94,7 +94,7 @@ def _form(form: FormName, session: Session, timings: Timings, rule: StoppingRule
         compilation = CompileFacts(
             graphs=events.since_start("graphs"),
             graph_breaks=events.since_start("graph_breaks"),
-            seconds=compiling_us(found.first) / 1e6,
+            seconds=session.compiling_us / 1e6,
             cache_hits=events.graphs_from_cache(),
             during_timing=0,
             diagnostics=session.log.diagnose({"warm-up": first_us}),
@@ -138,8 +138,8 @@ def notes_of(session: Session) -> list[str]:
     unpaired = len([block for block in found.blocks if block.left_out is None]) - 2 * len(paired(found.blocks))
     if unpaired > 1 and any(block.form == "eager" for block in found.blocks):
         told.append(f"{counted(unpaired, 'block')} left out: no block of the other variant did the same work.")
-    if found.before_us:
-        told.append(f"{duration(median(found.before_us))} of a step pass before its first compiled call.")
+    if found.quiet:
+        told.append(f"{duration(median(found.before_us['compiled']))} of a step pass before its first compiled call.")
     told += [callable_words(each) for each in session.watch.found if each.calls and not each.by_library][:MOST_NAMED]
     if found.device == "cpu":
         told.append(

@@ -104,6 +104,11 @@ class Session:
         self._listening.close()
 
     @property
+    def compiling_us(self) -> float:
+        """How long compiling has taken since the first call, in later steps too."""
+        return self._clock.ns / 1e3 if self._clock is not None else 0.0
+
+    @property
     def is_in_eager_step(self) -> bool:
         """Whether this step, or the one that has just ended, was made eager."""
         return self.form == "eager" and not self._is_astray
