@@ -225,7 +225,13 @@ def test_an_own_model_is_profiled_reported_and_built_again_in_fresh_processes(tm
     found = profile("my_model.py:build", *options, "--", "--width", 8, folder=tmp_path)
     assert found.returncode == 0, found.stderr
     comparison = json.loads(found.stdout)
-    own = {"options": ["width=8"], "takes": ["batch_size", "width"], "in_program": False, "training": []}
+    own = {
+        "options": ["width=8"],
+        "takes": ["batch_size", "width"],
+        "in_program": False,
+        "as_script": False,
+        "training": [],
+    }
     assert comparison["a"]["settings"]["own"] == own
     folder = tmp_path / "traces" / "my_model-build-compiled"
     run = store.load(folder)

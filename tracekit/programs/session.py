@@ -102,6 +102,7 @@ class Session:
         if self._waiting is not None and threading.get_ident() == self._thread:
             self._waiting.close()
         self._listening.close()
+        self.ranks.close()
 
     @property
     def compiling_us(self) -> float:

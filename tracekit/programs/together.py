@@ -62,3 +62,11 @@ class Together:
     def first(self, value: T) -> T:
         """What rank 0 says."""
         return self.all(value)[0]
+
+    def close(self) -> None:
+        """The group's threads end with it: one that is alive when Python ends may abort the process."""
+        group, self._group = self._group, None
+        if group is not None:
+            # The program may have destroyed all groups, ours too.
+            with suppress(ValueError, AssertionError):
+                dist.destroy_process_group(group)
