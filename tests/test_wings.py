@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -20,7 +20,8 @@ from .traces import ROOT
 
 PACKAGE = ROOT / "tracekit"
 FOLDERS = [PACKAGE / name.rpartition(".")[2] for name in wings.WINGS]
-#: What runs the core's tests without a wing: those of a browser and long ones see nothing else of it.
+#: What runs the core's tests without any wing: those of a browser and long ones see nothing else of them.
+PYTEST = ("pytest", "-p", "no:cacheprovider", "--snapshot-warn-unused")
 CHOSEN = ("tests/report", "tests/comparison", "tests/cli", "-m", "not browser and not slow and not hypothesis")
 
 
@@ -72,26 +73,43 @@ def test_what_a_wing_names_is_there(name: str) -> None:
     assert wing.why_no_traces is None or wings.load(wing.why_no_traces)(str(ROOT)) is None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", wings.WINGS)
-def test_without_a_wing_the_core_is_whole(name: str, tmp_path: Path) -> None:
+def without(names: Sequence[str], folder: Path) -> None:
+    """A copy of the project that these wings were deleted from."""
     for path in ROOT.iterdir():
         if path.name in ("tracekit", "tests"):
-            shutil.copytree(path, tmp_path / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("__pycache__"))
         elif path.name != ".git":
-            (tmp_path / path.name).symlink_to(path)
-    wing = name.rpartition(".")[2]
-    for folder in (tmp_path / "tracekit" / wing, tmp_path / "tests" / wing):
-        shutil.rmtree(folder)
-    (tmp_path / "tests" / "gpu" / f"test_{wing}_on_gpu.py").unlink(missing_ok=True)
-    registry = tmp_path / "tracekit" / "wings.py"
+            (folder / path.name).symlink_to(path)
+    registry = folder / "tracekit" / "wings.py"
     lines = registry.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if line.strip() != f'"{name}",']
-    assert len(kept) == len(lines) - 1
+    kept = [line for line in lines if line.strip() not in {f'"{name}",' for name in names}]
+    assert len(kept) == len(lines) - len(names)
     registry.write_text("".join(kept), encoding="utf-8")
+    for wing in (name.rpartition(".")[2] for name in names):
+        shutil.rmtree(folder / "tracekit" / wing)
+        shutil.rmtree(folder / "tests" / wing)
+        (folder / "tests" / "gpu" / f"test_{wing}_on_gpu.py").unlink(missing_ok=True)
+
+
+def done(folder: Path, *words: str) -> str:
     own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    for words in (("--collect-only", "-qq"), ("-q", *CHOSEN)):
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--snapshot-warn-unused", *words]
-        environment = {**own, "PYTHONPATH": str(tmp_path)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    command = [sys.executable, "-m", *words]
+    environment = {**own, "PYTHONPATH": str(folder)}
+    made = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stdout[-3000:] + made.stderr[-1000:]
+    return made.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", wings.WINGS)
+def test_without_a_wing_everything_is_found_and_a_run_is_read(name: str, tmp_path: Path) -> None:
+    without([name], tmp_path)
+    done(tmp_path, *PYTEST, "--collect-only", "-qq")
+    told = done(tmp_path, "tracekit", "compare", "traces/h100-vit", "--out", str(tmp_path / "vit.html"))
+    assert "faster compiled" in told and (tmp_path / "vit.html").is_file()
+
+
+@pytest.mark.slow
+def test_without_any_wing_the_core_is_whole(tmp_path: Path) -> None:
+    without(wings.WINGS, tmp_path)
+    done(tmp_path, *PYTEST, "-q", *CHOSEN)

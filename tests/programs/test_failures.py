@@ -73,7 +73,7 @@ def test_a_fork_is_its_own_and_the_parent_is_measured(tmp_path: Path) -> None:
 
 def test_workers_of_a_loader_load(tmp_path: Path) -> None:
     text = MODEL + (
-        "data = torch.utils.data.DataLoader(torch.randn(40000, 8), 4, num_workers=2)\n"
+        "data = torch.utils.data.DataLoader(torch.randn(16000, 8), 4, num_workers=2)\n"
         "for x in data:\n    model(x)\nprint('over')\n"
     )
     code, out, err = ended(tmp_path, text)
@@ -128,7 +128,7 @@ def test_a_profiler_of_the_programs_own_has_its_recording(tmp_path: Path) -> Non
         + LOOP.replace("for", "    for").replace("\n    ", "\n        ")
         + "print('aten::linear' in {event.name for event in its.events()} or len(its.events()) > 100)\n"
     )
-    code, out, err = ended(tmp_path, text)
+    code, out, err = ended(tmp_path, text.replace("20000", "6000"))
     assert (code, out) == (0, "True\n"), err
     assert "the program has a profiler of its own at work" in err
 
@@ -226,7 +226,7 @@ def test_steps_that_raise_in_eager_and_are_caught_do_not_stay_eager(tmp_path: Pa
             "print(skipped < 30)\n",
         )
     )
-    code, out, err = ended(tmp_path, text)
+    code, out, err = ended(tmp_path, text.replace("20000", "6000"))
     assert (code, out) == (0, "True\n"), err
     assert "measuring ended: eager steps do not come to their end" in err
 
