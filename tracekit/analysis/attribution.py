@@ -20,7 +20,7 @@ GRAPH_CALL = r"^## Call CompiledFxGraph (\S+) ##$"
 
 
 def find_tagged(trace: Trace) -> tuple[TaggedActivity, ...]:
-    """Every GPU activity of the step, in the order of launch, with the number of the operator around its launch."""
+    """Every activity of the step, in the order of launch, with the number of the operator around its launch."""
     launched = in_launch_order(find_scope(trace, "auto"))
     spans = trace.host.with_columns(number=pl.col("name").str.extract(OPERATOR_SPAN, 1).cast(pl.Int64))
     spans = spans.filter(pl.col("number").is_not_null())

@@ -43,11 +43,19 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
     cells, of_matching = find_cells(a, b) if comparable(a, b) else (None, ())
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     matched = coverage.measure_coverage(groups) if groups else None
-    unused = why_no_provenance(a, b) if cells else None
+    # Of CPU runs groups show where time went: nothing is concluded from them.
+    of_gpu = groups if a.analysis.gpu else ()
+    unused = why_no_provenance(a, b) if cells and of_gpu else None
+    doubts = (
+        *coverage.find_little_matched(matched),
+        *coverage.find_inexact(groups, unused, bare=not (a.settings and b.settings)),
+        *coverage.find_doubts(a, b),
+        *of_matching,
+    )
     exposed = job.exposed_parts() if job else ()
     ranks = over_ranks() if job else None
     of_job: tuple[Note, ...] = load(ranks.notes)(b, job) if ranks else ()
-    waterfall = build_waterfall(a, b, groups, exposed)
+    waterfall = build_waterfall(a, b, of_gpu, exposed)
     comparison = Comparison(
         a=a,
         b=b,
@@ -62,20 +70,19 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
             *find_fallbacks(a, b),
             *find_unfairness(a, b, joined=bool(exposed)),
             *of_job,
-            *coverage.find_little_matched(matched),
-            *coverage.find_inexact(groups, unused, bare=not (a.settings and b.settings)),
-            *coverage.find_doubts(a, b),
-            *of_matching,
+            *(doubts if a.analysis.gpu else ()),
             *unlike,
         ),
-        traffic=coverage.total_traffic(groups),
+        traffic=coverage.total_traffic(of_gpu),
         break_even=find_break_even(a, b, verdict),
         accuracy=with_worst_rank(judge_accuracy(a, b), b),
         reason=find_reason(a, b, verdict, waterfall),
         modules=time_by_module(groups),
         job=job,
     )
-    return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
+    if not comparable(a, b):
+        return comparison
+    return replace(comparison, findings=find_all(replace(comparison, groups=of_gpu)))
 
 
 def measure_deltas(a: Side, b: Side) -> Deltas:

@@ -23,6 +23,7 @@ from tracekit.model.numerics import PictureFile
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName, FormResult, Run
+from tracekit.model.trace import Trace
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.statements import noted as statements
 from tracekit.workloads.scopes import repeated_blocks, with_shares
@@ -149,21 +150,25 @@ class ProvenanceObserver(Struct):
     def _asked(self, form: Form, raw: Path, progress: Progress) -> EagerOps | CompiledSites:
         # Not before calls are timed: polars starts threads.
         from tracekit.analysis.attribution import find_graph_calls, find_tagged
+        from tracekit.analysis.cpu_work import cpu_work
         from tracekit.tracefile.read import read_trace
+
+        def recorded() -> Trace:
+            trace = read_trace(raw)
+            return cpu_work(trace) if form.device == "cpu" else trace
 
         if form.name == "eager":
             ops = tagging.tag_eager(form, names_of(self.workload), raw, progress)
-            return replace(ops, activities=find_tagged(read_trace(raw))) if raw.exists() else ops
+            return replace(ops, activities=find_tagged(recorded()))
         assert self._collection is not None
         sites = tagging.trace_calls(form, self._collection, raw, progress)
-        if raw.exists():
-            keys, activities = find_graph_calls(read_trace(raw))
-            called = tuple(None if call.graph is None else sites.graphs[call.graph].key for call in sites.calls)
-            if len(keys) == len(called) and all(key in (None, seen) for key, seen in zip(called, keys, strict=True)):
-                sites = replace(sites, activities=activities)
-            else:
-                note = statements.GraphCallsDiffer(len(keys), len(called))
-                sites = replace(sites, noted=(*sites.noted, note))
+        keys, activities = find_graph_calls(recorded())
+        called = tuple(None if call.graph is None else sites.graphs[call.graph].key for call in sites.calls)
+        if len(keys) == len(called) and all(key in (None, seen) for key, seen in zip(called, keys, strict=True)):
+            sites = replace(sites, activities=activities)
+        else:
+            note = statements.GraphCallsDiffer(len(keys), len(called))
+            sites = replace(sites, noted=(*sites.noted, note))
         sites = replace(sites, noted=distinct(sites.noted))
         self.notes += [statements.ProvenanceIncomplete(note) for note in sites.noted]
         return sites

@@ -27,6 +27,8 @@ CALLING_METHODS = ("_call_impl", "_wrapped_call_impl")
 #: Where tracekit lies, and its own models.
 OURS = f"{Path(__file__).parents[1]}/"
 OUR_MODELS = f"{OURS}workloads/"
+#: What calls a model of the user's.
+CALLER = f"{OUR_MODELS}own.py"
 #: A frame of a stack that torch prints.
 STACK_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
 #: What Dynamo calls the function that goes on after a graph break.
@@ -81,11 +83,11 @@ def names_of(workload: BuiltWorkload) -> ModuleNames:
 
 
 def user_line(frame: FrameType | None) -> str | None:
-    """`file:line` of the innermost frame outside of torch and of tracekit's watching."""
+    """`file:line` of the innermost frame outside of torch; None where that is what of tracekit calls the model."""
     for each in _outwards(frame):
         file = each.f_code.co_filename
         if not is_torch(file) and each.f_code.co_name != "__torch_dispatch__":
-            return f"{portable(file)}:{each.f_lineno}"
+            return None if is_ours(file) else f"{portable(file)}:{each.f_lineno}"
     return None
 
 
@@ -119,7 +121,7 @@ def user_frames(text: str) -> list[tuple[str, str, str]]:
 
 def is_ours(file: str) -> bool:
     """Whether a file is tracekit's, and none of its models."""
-    return file.startswith(OURS) and not file.startswith(OUR_MODELS)
+    return file.startswith(OURS) and (file == CALLER or not file.startswith(OUR_MODELS))
 
 
 def place(file: str | None, line: Any) -> str | None:

@@ -98,8 +98,8 @@ def _bytes(tensor: torch.Tensor) -> int:
 
 
 def tag_eager(form: Form, names: ModuleNames, raw: Path, progress: Progress) -> EagerOps:
-    """The operators of one call of the eager form. On a GPU it is recorded into `raw` meanwhile (plain Chrome JSON),
-    where the span `tracekit.op#N` holds what operator N launched."""
+    """The operators of one call of the eager form. It is recorded into `raw` meanwhile (plain Chrome JSON), where the
+    span `tracekit.op#N` holds what operator N launched, or on a CPU did."""
     progress.phase("tagging eager operators")
     log = OperatorLog(names)
     with form.ready(), _recorded(form.device, raw), log:
@@ -108,8 +108,8 @@ def tag_eager(form: Form, names: ModuleNames, raw: Path, progress: Progress) -> 
 
 
 def trace_calls(form: Form, collection: Collection, raw: Path, progress: Progress) -> CompiledSites:
-    """What was collected of the compiled form, with the order in which one call runs its graphs. On a GPU that call is
-    recorded into `raw`, where the span `## Call CompiledFxGraph KEY ##` holds what a graph launched."""
+    """What was collected of the compiled form, with the order in which one call runs its graphs. That call is recorded
+    into `raw`, where the span `## Call CompiledFxGraph KEY ##` holds what a graph launched, or on a CPU did."""
     progress.phase("tracing compiled launches")
     try:
         with (
@@ -128,11 +128,9 @@ def trace_calls(form: Form, collection: Collection, raw: Path, progress: Progres
 
 @contextmanager
 def _recorded(device: str, raw: Path) -> Iterator[None]:
-    """One step of host and GPU activity; nothing on the CPU, which has no launches to tell apart."""
-    if device == "cpu":
-        yield
-        return
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+    """One step of host and GPU activity."""
+    gpu = [ProfilerActivity.CUDA] if device != "cpu" else []
+    with profile(activities=[ProfilerActivity.CPU, *gpu]) as profiler:
         synchronize(device)
         with record_function(STEP.format(0)):
             yield

@@ -14,12 +14,13 @@ NamedFamily = Literal[
 
 
 class KernelCounts(Struct, frozen=True):
-    """How many kernels of one side do the work once: `count` in all, `triton` of them Triton's, and how many of
-    each kind of library kernel, in order of their names."""
+    """How many kernels of one side do the work once, or of a CPU operators: `count` in all, `generated` of them
+    Inductor's (Triton, on a CPU C++), and how many of each kind of library kernel, in order of their names."""
 
     count: int
-    triton: int
+    generated: int
     libraries: tuple[tuple[WorkKind, int], ...]
+    on_cpu: bool = False
 
 
 class GroupLabel(Struct, frozen=True):

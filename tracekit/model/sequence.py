@@ -1,4 +1,4 @@
-"""What a GPU did in one step, activity by activity, which operator asked for it, and how much work that was."""
+"""What a GPU or CPU did in one step, activity by activity, which operator asked for it, and how much work that was."""
 
 from typing import Literal
 
@@ -107,6 +107,10 @@ class Operator(Struct, frozen=True):
 
     def __hash__(self) -> int:
         return hash((self.name, self.dims, self.dtypes))
+
+
+#: The family of what Inductor wrote in C++, for a CPU.
+CPP = "cpp"
 
 
 class Activity(Struct, frozen=True, gc=False):

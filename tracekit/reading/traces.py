@@ -80,10 +80,14 @@ class Reading(Struct, frozen=True):
         return analyze(trace, window=self.window, steps=self.steps, cpu=self.cpu)
 
     def look(self, trace: Trace) -> Looked:
-        """Its analysis, what the GPU did activity by activity, and one step of that moment by moment: both None where
-        it did nothing, where it did too much to look at one by one, and where shapes were not asked for; the latter
-        where it is not to be drawn."""
+        """Its analysis, what the GPU did activity by activity, or a CPU operator by operator, and one step of that
+        moment by moment: both None where it did nothing, where it did too much to look at one by one, and where shapes
+        were not asked for; the latter where it is not to be drawn."""
         analysis = self.analyze(trace)
+        if self.shapes and analysis.cpu is not None:
+            from tracekit.analysis.cpu_work import cpu_work
+
+            trace = cpu_work(trace)
         if not self.shapes or not 0 < trace.activities.height <= MOST_ACTIVITIES:
             return analysis, None, None
         from tracekit.analysis.sequence import list_and_draw, list_work

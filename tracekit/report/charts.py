@@ -25,7 +25,7 @@ from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.headline import LETTERS, Names, part_label, waterfall_changes
 from tracekit.report.sections.idle import causes_present, ranged_idle_causes
 from tracekit.report.sections.kernels import times_by_family
-from tracekit.report.words.common import Sides, both_sides, cause_words, scope_of, shared_scope, side_name
+from tracekit.report.words.common import Sides, both_sides, cause_words, is_on_cpu, scope_of, shared_scope, side_name
 
 #: What is said of a chart to whoever does not see it.
 BELOW = "the table below holds the same values"
@@ -93,7 +93,7 @@ def call_chart(comparison: Comparison) -> Chart | None:
 
 
 def module_chart(comparison: Comparison) -> Chart | None:
-    """GPU time by module, the whole model above its parts, as wide as A's time is; None where no module is known."""
+    """Time by module, the whole model above its parts, as wide as A's time is; None where no module is known."""
     root = comparison.modules
     if root is None or root.a_us <= 0:
         return None
@@ -102,27 +102,30 @@ def module_chart(comparison: Comparison) -> Chart | None:
 
     def draw(module: ModuleTime, name: str, level: int, start_us: float) -> None:
         """The module, and below it those that it holds, the longest first."""
-        levels[level].append(_module_bar(module, name, start_us / scale, (start_us + module.a_us) / scale))
+        ends = start_us / scale, (start_us + module.a_us) / scale
+        levels[level].append(_module_bar(module, name, *ends, what=what))
         for child in sorted(module.children, key=lambda each: -each.a_us) if level + 1 < MOST_LEVELS else ():
             if child.a_us >= LEAST_WIDTH * root.a_us:
                 draw(child, child.path.removeprefix(f"{module.path}."), level + 1, start_us)
             start_us += child.a_us
 
     apart = any(group.kind == "communication" for group in comparison.groups)
-    draw(root, "GPU kernels but communication" if apart else "all GPU kernels", 0, 0.0)
-    title = f"GPU time by module: as wide as in {comparison.a.label}, coloured by the change to {comparison.b.label}"
+    time, what = ("Operator time", "operators") if is_on_cpu(comparison) else ("GPU time", "kernels")
+    every = "all operators" if is_on_cpu(comparison) else "all GPU kernels"
+    draw(root, "GPU kernels but communication" if apart else every, 0, 0.0)
+    title = f"{time} by module: as wide as in {comparison.a.label}, coloured by the change to {comparison.b.label}"
     rows = tuple(ChartRow("", tuple(bars)) for bars in levels if bars)
     return Chart("modules", title, f"{title}; the tree above holds the same values.", unit, rows, inside=True)
 
 
-def _module_bar(module: ModuleTime, name: str, start: float, end: float) -> DrawnBar:
+def _module_bar(module: ModuleTime, name: str, start: float, end: float, *, what: str) -> DrawnBar:
     change = module.delta_us / module.a_us
     kind, colour = f"within {percent(NO_CHANGE, 0)}", "total"
     if abs(change) >= NO_CHANGE:
-        kind, colour = ("more", "loss") if change > 0 else ("less GPU time", "gain")
+        kind, colour = ("more", "loss") if change > 0 else ("less time", "gain")
     strength = FAINTEST + (STRONGEST - FAINTEST) * min(abs(change) / FULL_CHANGE, 1.0)
     times = f"{duration(module.a_us)} → {duration(module.b_us)}"
-    kernels = f"{count(module.a_kernels)} → {count(module.b_kernels)} kernels"
+    kernels = f"{count(module.a_kernels)} → {count(module.b_kernels)} {what}"
     told = f"{module.path or name}: {times}, {change_with_share(module.delta_us, module.a_us)}, {kernels}"
     shown = f"{name} {f'{change * 100:+.0f} %'.replace('-', MINUS)}"
     return DrawnBar(start, end, colour, told, shown, kind, strength=round(strength, 3))

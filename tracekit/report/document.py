@@ -116,7 +116,8 @@ class Timelines(Struct, frozen=True):
     """The sides on one axis of time, drawn from `data` by the page's script. `families` and `causes` are those that
     occur, with their words. `intro` says how to read the drawing, `title` what it is of. Of each of the `recordings`
     that can be drawn, the first of which is at first, these are the notes; `notes` are those of all. `choices` name
-    them where a reader may choose, `keys` are the headings of families and causes."""
+    them where a reader may choose, `keys` are the headings of families and causes, `what` is what stands in the lanes.
+    """
 
     data: dict[str, Any]
     families: dict[str, str]
@@ -127,6 +128,7 @@ class Timelines(Struct, frozen=True):
     recordings: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
     choices: tuple[str, ...] = ()
+    what: str = "kernel"
     keys: tuple[str, str] = ("Kernels, by family", "Idle and host, hatched, by cause")
 
 

@@ -81,13 +81,18 @@ HOW = {
 }
 #: Of one side, of two, and of several: whose step it is, and what lights up.
 TIMELINE = (
-    "The step of median length{whose}: GPU activity by stream, idle gaps by main cause, the host thread by innermost "
-    "event. Hovering a kernel highlights {lit}."
+    "The step of median length{whose}: {work}, {between} by main cause, the host thread by innermost event. Hovering "
+    "{one} highlights {lit}."
 )
 TIMELINES = {
-    1: ("", "all kernels of its name"),
-    2: (" of each side, each from its own start", "its kernel group; its counterpart is paired by order"),
-    3: (" of each variant, each from its own start", "all kernels of its name"),
+    1: ("", "all {what}s of its name"),
+    2: (" of each side, each from its own start", "its {what} group; its counterpart is paired by order"),
+    3: (" of each variant, each from its own start", "all {what}s of its name"),
+}
+#: What is drawn of a GPU, and of a CPU: what bars are, one of them, all, and what is between them.
+DRAWN = {
+    True: ("kernel", "a kernel", "GPU activity by stream", "idle gaps"),
+    False: ("operator", "an operator", "outermost operators by thread", "the time between"),
 }
 
 
@@ -125,7 +130,9 @@ def how_measured(
     yield from ((term, HOW[term]) for term, is_shown in terms.items() if is_shown)
     if drawn:
         whose, lit = TIMELINES[min(len(sides), 3)]
-        yield "Timeline", TIMELINE.format(whose=whose, lit=lit)
+        what, one, work, between = DRAWN[on_gpu]
+        told = TIMELINE.format(whose=whose, work=work, between=between, one=one, lit=lit.format(what=what))
+        yield "Timeline", told
 
 
 def _speed_up(comparison: Comparison) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import Comparison, Side
+from tracekit.model.sequence import CPP
 from tracekit.model.timeline import StepTimeline
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import counted, duration, percent
@@ -42,8 +43,11 @@ LEAST_TOGETHER_US = 5.0
 RARE_FAMILIES = ("communication", "memcpy", "memset")
 RARE_CAUSES = ("compile", "memory", "gc", "profiler")
 COLOURED = "Kernels are coloured by family, idle gaps and the host (hatched) by cause."
-GROUPS_LIGHT_UP = "Hovering a kernel highlights its kernel group on both sides. A click pins it."
-NAMES_LIGHT_UP = "Hovering a kernel highlights all kernels of its name. A click pins it."
+GROUPS_LIGHT_UP = "Hovering {a_what} highlights its {what} group on both sides. A click pins it."
+NAMES_LIGHT_UP = "Hovering {a_what} highlights all {what}s of its name. A click pins it."
+#: Of CPU runs: outermost operators, what is between them, and the innermost.
+COLOURED_ON_CPU = "Outermost operators are coloured by family, the rest (hatched) by what the thread did."
+KEYS_ON_CPU = ("Operators, by family", "Between operators and innermost events, hatched")
 #: What grey gaps are, and where they are told apart.
 UNATTRIBUTED = "Unattributed ({shares}): {why}"
 ALIKE = "the kernel-only trace has no operators. "
@@ -64,7 +68,7 @@ def texture(kind: str) -> str:
     kinds than colours that everybody can tell apart."""
     if kind in IDLE_CAUSES:
         return "cross" if kind in RARE_CAUSES else "diagonal"
-    if kind in FAMILY_WORDS and kind not in FAMILIES:
+    if kind in FAMILY_WORDS and kind not in (*FAMILIES, CPP):
         return "columns"
     return "lines" if kind in RARE_FAMILIES else ""
 
@@ -126,7 +130,9 @@ def _with_timelines(sides: Sides) -> Drawn:
 
 def _with_operators(sides: Drawn) -> Drawn | None:
     """The rich recordings of these sides; short host events are drawn together where the page has no room for each.
-    None where one is missing, or where its kernels alone are too much."""
+    None where one is missing, or where its kernels alone are too much, and of a CPU, which has operators anyway."""
+    if _on_cpu(sides):
+        return None
     rich = tuple((letter, side, side.rich_timeline) for letter, side, _ in sides if side.rich_timeline is not None)
     if len(rich) < len(sides):
         return None
@@ -137,6 +143,10 @@ def _with_operators(sides: Drawn) -> Drawn | None:
             together = tuple((letter, side, with_short_events_together(each, least_us)) for letter, side, each in rich)
         least_us *= 1.5
     return together if fits else None
+
+
+def _on_cpu(sides: Drawn) -> bool:
+    return all(side.analysis.gpu is None for _, side, _ in sides)
 
 
 def _thinned(sides: Drawn) -> Drawn:
@@ -183,9 +193,11 @@ def _drawn(
 ) -> Timelines:
     """`linked` are sides whose kernel groups light up; of others kernels of one name do."""
     numbers, groups, dark = _lit_within_room(numbers, groups)
-    what = f"{counted(dark, 'group')} with smaller changes" if linked else counted(dark, "name")
-    notes = [*notes, f"{what} are not highlighted, to limit the page size."] if dark else notes
-    rich = _with_operators(light)
+    left = f"{counted(dark, 'group')} with smaller changes" if linked else counted(dark, "name")
+    notes = [*notes, f"{left} are not highlighted, to limit the page size."] if dark else notes
+    rich, on_cpu = _with_operators(light), _on_cpu(light)
+    what, a_what = ("operator", "an operator") if on_cpu else ("kernel", "a kernel")
+    words = {**FAMILY_WORDS, "op_dispatch": "operators"} if on_cpu else FAMILY_WORDS
     # The full trace first: its gaps have causes.
     drawn = (rich, light) if rich else (light,)
     labels = {
@@ -199,12 +211,15 @@ def _drawn(
             "recordings": [_recording(sides, numbers, with_operators=sides is rich) for sides in drawn],
             "groups": groups,
             "linked": linked,
-            "words": {kind: FAMILY_WORDS.get(kind) or cause_words(kind) for kind in sorted(kinds)},
+            "what": what,
+            "between": "between" if on_cpu else "idle",
+            "words": {kind: words.get(kind) or cause_words(kind) for kind in sorted(kinds)},
             "textures": {kind: texture(kind) for kind in sorted(kinds)},
         },
         families={kind: words for kind, words in FAMILY_WORDS.items() if kind in kinds},
-        causes={kind: cause_words(kind) for kind in IDLE_CAUSES if kind in kinds},
-        intro=f"{above}{COLOURED} {GROUPS_LIGHT_UP if linked else NAMES_LIGHT_UP}",
+        causes={kind: words.get(kind) or cause_words(kind) for kind in IDLE_CAUSES if kind in kinds},
+        intro=f"{above}{COLOURED_ON_CPU if on_cpu else COLOURED}"
+        f" {(GROUPS_LIGHT_UP if linked else NAMES_LIGHT_UP).format(what=what, a_what=a_what)}",
         title=f"Timelines of {' and '.join(letters)}" if len(light) > 1 else "Timeline",
         stepped=f" of {letters[-1]}" if len(light) > 1 else "",
         recordings=tuple(
@@ -215,15 +230,18 @@ def _drawn(
             for sides in drawn
         ),
         notes=tuple(notes),
+        what=what,
+        **({"keys": KEYS_ON_CPU} if on_cpu else {}),
     )
 
 
 def _recording(sides: Drawn, numbers: list[dict[int, int]], *, with_operators: bool) -> dict[str, Any]:
     told = []
     for letter, side, timeline in sides:
-        lanes = [f"stream {stream}" if stream is not None else "GPU" for stream in timeline.streams]
+        kind = "thread" if side.analysis.gpu is None else "stream"
+        lanes = [f"{kind} {stream}" if stream is not None else "GPU" for stream in timeline.streams]
         if len(lanes) > MOST_LANES:
-            lanes = [*lanes[: MOST_LANES - 1], f"{len(lanes) - MOST_LANES + 1} more streams"]
+            lanes = [*lanes[: MOST_LANES - 1], f"{len(lanes) - MOST_LANES + 1} more {kind}s"]
         name = f"{letter}{': ' if letter else ''}{clipped(printable(side.label), 40)}"
         # Without steps it is the whole recording that is drawn, which no call is. `369.4 ms with profiler (295.8 ms
         # without)`.
@@ -272,7 +290,8 @@ def _notes(sides: Drawn, *, with_operators: bool) -> list[str]:
         several = several or steps > 1
         of_all = f" of {steps:,}" if steps > 1 else ""
         what = "whole" if timeline.step is None else f"step {timeline.step}{of_all}"
-        spans.setdefault(f"{TRACES.get(kind, 'trace')}, {what}", []).append(letter)
+        trace = "trace" if side.analysis.gpu is None else TRACES.get(kind, "trace")
+        spans.setdefault(f"{trace}, {what}", []).append(letter)
     words = "; ".join(f"{', '.join(of)}: {span}" if len(spans) > 1 else span for span, of in spans.items())
     each_own = ", each side from its own start" if len(sides) > 1 else ""
     notes = [f"{words[:1].upper()}{words[1:]}{each_own}."]

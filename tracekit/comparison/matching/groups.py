@@ -22,6 +22,7 @@ from tracekit.comparison.matching.groups_by_name import group_by_names, group_co
 from tracekit.comparison.matching.kinds import find_evidence, kind_of
 from tracekit.comparison.matching.operators import (
     KIND_OF_FAMILY,
+    is_generated,
     is_library,
     kind_of_operator,
     library_family,
@@ -35,7 +36,6 @@ from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side,
 from tracekit.model.groups import GroupLabel, KernelCounts, Label, label_order
 from tracekit.model.matching import MatchedWork, Matching
 from tracekit.model.sequence import Activity, Peak, Rates, Sequence, Traffic
-from tracekit.names import is_triton
 
 #: Of the devices that A and B ran on.
 Peaks = tuple[Peak | None, Peak | None]
@@ -83,11 +83,15 @@ class Piece(Struct, frozen=True):
 
 
 def group_kernels(a: Side, b: Side, cells: tuple[Cell, ...] | None = None) -> tuple[KernelGroup, ...]:
-    """Every kernel and copy of both sides in exactly one group, per step, largest change of GPU time first.
+    """Every kernel and copy of both sides, or of CPU runs every outermost operator, in exactly one group, per step, the
+    largest change of time first.
 
-    `cells` say what belongs together; without them kernels are told by their names. Empty when a side has no GPU
+    `cells` say what belongs together; without them kernels are told by their names. Empty where one side alone has GPU
     figures. Raises AssertionError if an activity is in no group or in two: the figures would not add up.
     """
+    if a.analysis.cpu and b.analysis.cpu and a.sequence and b.sequence and cells is not None:
+        groups = group_by_cells(a.sequence, b.sequence, cells, on_cpu=True)
+        return tuple(sorted(groups, key=lambda group: (-abs(group.delta_us), label_order(group.label))))
     if not (a.analysis.kernels and b.analysis.kernels):
         return ()
     if a.sequence is None or b.sequence is None or cells is None:
@@ -122,7 +126,7 @@ def match_work(a: Side, b: Side) -> Matching | None:
 
 
 def group_by_cells(
-    a: Sequence, b: Sequence, cells: tuple[Cell, ...], peaks: Peaks = (None, None)
+    a: Sequence, b: Sequence, cells: tuple[Cell, ...], peaks: Peaks = (None, None), *, on_cpu: bool = False
 ) -> tuple[KernelGroup, ...]:
     """Cells with the same kernels, operators and shapes together, per step. The cells are a partition of both sides,
     however they were found. `peaks` are those of the two devices, for shares of them."""
@@ -152,7 +156,7 @@ def group_by_cells(
     for by_shape in by_work.values():
         few, some = len(by_shape) <= MOST_SHAPES, list(by_shape.values())
         divided = some if few else [list(chain.from_iterable(some))]
-        groups += [_group(pieces, a.per_step, b.per_step, peaks, one_shape=few) for pieces in divided]
+        groups += [_group(pieces, a.per_step, b.per_step, peaks, one_shape=few, on_cpu=on_cpu) for pieces in divided]
     a_at, b_at = (tuple(at for cell in apart for at in getattr(cell, side)) for side in ("a", "b"))
     a_apart = _members((a.activities[at] for at in a_at), a.per_step)
     b_apart = _members((b.activities[at] for at in b_at), b.per_step)
@@ -164,7 +168,9 @@ def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(NUMBER.sub(".*", place) for piece in pieces for place in piece.cell.where))
 
 
-def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Peaks, *, one_shape: bool) -> KernelGroup:
+def _group(
+    pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Peaks, *, one_shape: bool, on_cpu: bool
+) -> KernelGroup:
     first, kind = pieces[0], pieces[0].kind
     a = _members((each for piece in pieces for each in piece.a), a_per_step)
     b = _members((each for piece in pieces for each in piece.b), b_per_step)
@@ -176,7 +182,7 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Pea
     ]
     return KernelGroup(
         kind=kind,
-        label=label_of(kind, first.a, first.b, repeats),
+        label=label_of(kind, first.a, first.b, repeats, on_cpu=on_cpu),
         how="unmatched" if kind == "unmatched" else first.cell.how,
         a=a,
         b=b,
@@ -227,7 +233,9 @@ def _rates(pieces: list[Piece], peaks: Peaks) -> Rates | None:
     return None if found.bytes is None and found.flops is None else found
 
 
-def label_of(kind: GroupKind, a: PySequence[Activity], b: PySequence[Activity], repeats: float) -> Label:
+def label_of(
+    kind: GroupKind, a: PySequence[Activity], b: PySequence[Activity], repeats: float, *, on_cpu: bool = False
+) -> Label:
     """The kernels of both sides and what asked for them; what is unchanged is called by its kernel's name."""
     if kind == "unchanged":
         return _main(a).name
@@ -236,8 +244,9 @@ def label_of(kind: GroupKind, a: PySequence[Activity], b: PySequence[Activity], 
     counts: list[KernelCounts | None] = []
     for side in (a, b):
         kinds = Counter(KIND_OF_FAMILY[family] for each in side if (family := library_family(each)))
-        triton = sum(is_triton(each.name) for each in side)
-        counts.append(KernelCounts(len(side), triton, tuple(sorted(kinds.items()))) if side else None)
+        generated = sum(is_generated(each.name) for each in side)
+        libraries = tuple(sorted(kinds.items()))
+        counts.append(KernelCounts(len(side), generated, libraries, on_cpu) if side else None)
     return GroupLabel(kind, repeats, counts[0], counts[1], tuple(names[:MOST_NAMES]), len(names) > MOST_NAMES)
 
 

@@ -22,7 +22,7 @@ from tracekit.comparison.matching.operators import (
 )
 from tracekit.model.comparison import GroupKind
 from tracekit.model.groups import Change, Evidence
-from tracekit.model.sequence import Activity
+from tracekit.model.sequence import CPP, Activity
 from tracekit.statements import evidence
 
 LOW_PRECISION = ("c10::BFloat16", "c10::Half")
@@ -52,7 +52,7 @@ def kind_of(a: Activities, b: Activities) -> GroupKind:
     if a_library and b_library:
         return _by_number(a_library, b_library) or (by_number if changed else None) or "substituted"
     # Inductor wrote one of them; its templates of library kernels are of other families.
-    generated = any(each.family == "triton" for each in b_left)
+    generated = any(each.family in ("triton", CPP) for each in b_left)
     return by_number or ("fused" if generated else "substituted")
 
 

@@ -12,7 +12,7 @@ from tracekit.report.composition import one_side, several_sides, shared
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.sections.figures import comparison_figures
 from tracekit.report.sections.findings import finding_texts, listed
-from tracekit.report.sections.groups import every_group, matmul_table
+from tracekit.report.sections.groups import every_group, groups_name, matmul_table
 from tracekit.report.sections.headline import LETTERS, waterfall_table
 from tracekit.report.sections.kernels import every_kernel, top_kernels_table
 from tracekit.report.sections.modules import module_tree
@@ -67,7 +67,7 @@ def comparison_report(
             ),
             _findings(comparison.findings, words.shared_scope(comparison), comparison.b.wall_us),
             load(ranks.section)(comparison) if ranks else None,
-            doc.section("groups", "Kernel groups", doc.Part(every_group(comparison), doc.TABLES)),
+            doc.section("groups", groups_name(comparison), doc.Part(every_group(comparison), doc.TABLES)),
         ),
         drawn=timelines(comparison),
         falls=_falls(comparison),

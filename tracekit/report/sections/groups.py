@@ -10,7 +10,7 @@ from tracekit.names import clipped, short_kernel_name
 from tracekit.numbers import MISSING, count, counted, duration, duration_change, percent, size
 from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Member, Name, Table, columns, filled_table
 from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, CodeOf, fitting, kernel_code, kernel_name
-from tracekit.report.words.common import shared_scope
+from tracekit.report.words.common import is_on_cpu, shared_scope
 from tracekit.report.words.groups import label_words
 
 DOT = " \N{MIDDLE DOT} "
@@ -51,6 +51,11 @@ MOST_EVIDENCE = 8
 LONGEST_EVIDENCE = 500
 #: What limits a kernel.
 LIMITS = {"compute": "compute", "memory": "memory", "small": "too small", "neither": "neither"}
+OF_OPERATORS = (
+    "Outermost operators, with those that they call, as recorded; views are left out. Every one of both sides is in"
+    " exactly one group. xN: N repeats of the same operators. Inductor provenance and an extra eager call tell which"
+    " C++ kernel stands for which operators."
+)
 #: What is said of operators that are not the recording's own.
 BORROWED = {
     "rich": "has the operators of its full trace",
@@ -59,9 +64,15 @@ BORROWED = {
 }
 
 
+def groups_name(comparison: Comparison) -> str:
+    return "Operator groups" if is_on_cpu(comparison) else "Kernel groups"
+
+
 def group_note(comparison: Comparison) -> str:
     """That the groups are a partition, how they were told, and how much of each side's time was matched."""
     ways = {group.how for group in comparison.groups}
+    if is_on_cpu(comparison):
+        return OF_OPERATORS
     note = "Every kernel and copy of both sides is in exactly one group."
     if "names" in ways:
         note += " Groups are matched by kernel name and order, or by family only: kernels of one name can be paired"
@@ -104,7 +115,7 @@ def group_label(group: KernelGroup) -> str:
 
 
 def every_group(comparison: Comparison) -> Explorer | None:
-    """The groups, largest change first, and what those without a row come to. None for a CPU run."""
+    """The groups, largest change first, and what those without a row come to. None where nothing was matched."""
     groups = comparison.groups
     if not groups:
         return None
@@ -114,20 +125,24 @@ def every_group(comparison: Comparison) -> Explorer | None:
     rows = fitting(_group_row(at, group, places[at], ids, lines) for at, group in enumerate(groups[:MOST_ROWS]))
     kinds, ways = {group.kind for group in groups}, {group.how for group in groups}
     note, rest = group_note(comparison), groups[len(rows) :]
+    what = "operator" if is_on_cpu(comparison) else "kernel"
     if rest:
         change = duration_change(sum(group.delta_us for group in rest))
         note += f" {len(rest):,} more groups with smaller changes, {change} in all, are not listed."
     return Explorer(
-        caption=f"Kernel groups, {shared_scope(comparison)}",
+        caption=f"{groups_name(comparison)}, {shared_scope(comparison)}",
         noun="groups",
-        hint="kernel, module, line, kind",
-        head="Kernels",
+        hint=f"{what}, module, line, kind",
+        head=f"{what}s".capitalize(),
         words=("Change kind", "Matched by"),
         figures=("count A", "count B", "time A", "time B", "change"),
         rows=rows,
         note=note,
         legends=(
-            ("Change kind", {kind: meaning for kind, meaning in KINDS.items() if kind in kinds}),
+            (
+                "Change kind",
+                {kind: told.replace("kernel", what) for kind, told in KINDS.items() if kind in kinds},
+            ),
             ("Matched by", {way: meaning for way, meaning in WAYS.items() if way in ways}),
         ),
         code=code,
@@ -227,7 +242,10 @@ def distinct_places(groups: Sequence[KernelGroup]) -> tuple[str, ...]:
 
 
 def matmul_table(comparison: Comparison) -> Table | None:
-    """How fast the matmuls, attention and convolutions that take longest compute; None where no sizes are known."""
+    """How fast the matmuls, attention and convolutions that take longest compute; None where no sizes are known, and of
+    CPU runs."""
+    if is_on_cpu(comparison):
+        return None
     known = [(group, group.rates) for group in comparison.groups if group.rates and group.rates.tflop_per_s is not None]
     known.sort(key=lambda each: -_rated_us(each[0]))
     rows = []

@@ -12,7 +12,7 @@ from tracekit.model.groups import GroupLabel, ModuleTime
 from tracekit.numbers import count, counted, figure_change, scale_of
 from tracekit.report.document import Tree, TreeNode
 from tracekit.report.sections.groups import group_label
-from tracekit.report.words.common import shared_scope
+from tracekit.report.words.common import is_on_cpu, shared_scope
 from tracekit.report.words.groups import operators_word
 from tracekit.statements.evidence import AttentionLost
 
@@ -82,10 +82,11 @@ def main_child(part: ModuleTime) -> ModuleTime | None:
 
 
 def module_tree(comparison: Comparison) -> Tree | None:
-    """Every module, opening down to kernel groups; None where no module is known."""
+    """Every module, opening down to groups of kernels, of CPU runs of operators; None where no module is known."""
     root = comparison.modules
     if root is None:
         return None
+    on_cpu = is_on_cpu(comparison)
     modules = list(_every(root))
     unit, scale, decimals = scale_of(max(max(each.a_us, each.b_us) for each in modules))
     largest = max(abs(each.delta_us) for each in modules[1:] or modules) or 1.0
@@ -118,8 +119,9 @@ def module_tree(comparison: Comparison) -> Tree | None:
         return TreeNode(name, told, share, (*children, *leaves))
 
     top = _opened(node(root, ""))
-    heads = (f"{comparison.a.label}, {unit}", comparison.b.label, "change", "kernels")
-    return Tree(f"GPU time by module, {shared_scope(comparison)}", "Module", heads, (top,))
+    time, what, profiled = ("Operator", "operators", " with profiler") if on_cpu else ("GPU", "kernels", "")
+    heads = (f"{comparison.a.label}, {unit}{profiled}", comparison.b.label, "change", what)
+    return Tree(f"{time} time by module{profiled}, {shared_scope(comparison)}", "Module", heads, (top,))
 
 
 def _opened(node: TreeNode, rows: int = MOST_OPEN) -> TreeNode:

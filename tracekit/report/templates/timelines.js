@@ -9,6 +9,7 @@
   state.timelines = "drawing";
   const data = JSON.parse(source.textContent);
 
+  const BETWEEN_WORK = data.between ?? "idle";
   const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 24, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5, CLICK = 4, NOTED_AFTER = 300;
   // Of many ranks each has one row, its communication below its compute, and its name beside it.
   const slim = data.slim, LEFT = slim ? slim.beside : MARGIN;
@@ -80,7 +81,7 @@
       });
       side.labels ??= data.labels;
       side.lanes.forEach((name, lane) => recording.lanes.push(row(side, name, slim ? [slim.work, slim.communication][lane] : WORK, of, (i) => of.lanes[i] === lane)));
-      recording.lanes.push(row(side, "idle", slim ? slim.work : GAPS, idle));
+      recording.lanes.push(row(side, BETWEEN_WORK, slim ? slim.work : GAPS, idle));
       if (!slim) recording.lanes.push(row(side, "host", HOST, { ...stretches(host), labels: column(2, host) }));
     }
     let y = AXIS;
@@ -357,10 +358,10 @@
     const { lane, i } = bar, [name, kind] = lane.side.labels[lane.labels[i]];
     const parts = slim ? [lane.side.name, data.words[kind]] : [lane.side.name, lane.name];
     if (slim) parts.push(name, when([bar]));
-    else parts.push(lane.name === "idle" ? data.words[kind] : `${name} (${data.words[kind]})`, when([bar]));
+    else parts.push(lane.name === BETWEEN_WORK ? data.words[kind] : `${name} (${data.words[kind]})`, when([bar]));
     if (pinned) parts.unshift("Pinned");
     if (marked.length) {
-      const other = marked[0].lane, called = marked.length > 1 ? `${marked.length} kernels` : other.side.labels[other.labels[marked[0].i]][0];
+      const other = marked[0].lane, called = marked.length > 1 ? `${marked.length} ${data.what ?? "kernel"}s` : other.side.labels[other.labels[marked[0].i]][0];
       parts.push(`counterpart in ${other.side.letter}: ${called} ${when(marked)}`);
     }
     const told = lane.groups ? data.groups[lane.groups[i]] : 0;

@@ -8,6 +8,7 @@ from tracekit.model.analysis import FAMILIES, KernelTime
 from tracekit.model.comparison import Comparison, Side, Verdict
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.run import Environment, Settings
+from tracekit.model.sequence import CPP
 from tracekit.model.timing import StopReason
 from tracekit.names import is_triton
 from tracekit.numbers import count, counted, duration, percent, times, times_within
@@ -45,9 +46,14 @@ FAMILY_WORDS = {
     for family in FAMILIES
     for kind, words in ((family, family), (f"{family}_triton", f"{family} (Triton)"))
     if kind == family or family in TEMPLATED
-}
+} | {CPP: "C++ by Inductor"}
 
 RESULTS = {"faster": "Faster", "slower": "Slower", "inconclusive": "Inconclusive", "not_timed": "Not timed"}
+
+
+def is_on_cpu(comparison: Comparison) -> bool:
+    """Whether both sides are a CPU's: their groups are of its outermost operators then."""
+    return comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None
 
 
 def with_letters(*sides: Side) -> Sides:

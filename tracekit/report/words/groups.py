@@ -55,12 +55,13 @@ def operators_word(label: GroupLabel) -> str:
 
 def _kernels(side: KernelCounts) -> str:
     """`3 kernels, 1 Triton`, `2 matmuls + 1 kernel`, `attention`."""
-    noun = "kernel" if side.count == 1 else "kernels"
+    noun, written = ("operator", "C++") if side.on_cpu else ("kernel", "Triton")
     if not side.libraries:
-        if side.triton == side.count:
-            return f"{side.count} Triton"
-        return f"{side.count} {noun}, {side.triton} Triton" if side.triton else f"{side.count} {noun}"
+        if side.generated == side.count:
+            return f"{side.count} {written}"
+        told = f"{side.count} {noun}{'' if side.count == 1 else 's'}"
+        return f"{told}, {side.generated} {written}" if side.generated else told
     rest = side.count - sum(number for _, number in side.libraries)
     libraries = ((work_name(kind), number) for kind, number in side.libraries)
     named = [kind if number == 1 else f"{number} {kind}s" for kind, number in libraries]
-    return " + ".join([*named, *([counted(rest, "kernel")] if rest else [])])
+    return " + ".join([*named, *([counted(rest, noun)] if rest else [])])
