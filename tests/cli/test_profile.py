@@ -233,6 +233,15 @@ def test_an_own_model_is_profiled_reported_and_built_again_in_fresh_processes(tm
         "training": [],
     }
     assert comparison["a"]["settings"]["own"] == own
+    # Of a CPU run operators are matched, told by module and drawn.
+    whole, matched = comparison["modules"], comparison["coverage"]
+    parts = [each["total_us"] for group in comparison["groups"] for each in group["a"]]
+    assert whole["a_us"] == pytest.approx(sum(parts)) and whole["children"]
+    assert matched["a_time_matched"] > 0.9 and matched["b_time_matched"] > 0.9
+    page = (tmp_path / "reports" / "my_model-build-compiled.html").read_text()
+    assert all(
+        each in page for each in ("Operator groups", "Outermost operators are coloured", "Operator time by module")
+    )
     folder = tmp_path / "traces" / "my_model-build-compiled"
     run = store.load(folder)
     assert run.command.endswith("--batch-size 2 -- --width 8")

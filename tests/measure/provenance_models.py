@@ -1,5 +1,7 @@
 """Small models, and what provenance tells of them."""
 
+import json
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from tracekit.model.progress import Silent
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.workload import CompileTarget
 
-NOWHERE = Path("never-written.json")
+NOWHERE = Path(os.devnull)
 Asked = tuple[EagerOps, CompiledSites]
 
 
@@ -105,16 +107,33 @@ def parts_of(model: nn.Module, name: str) -> list[CompileTarget]:
     return [CompileTarget(f"model.{name}.{i}", each) for i, each in enumerate(getattr(model, name))]
 
 
-def eager_ops(names: ModuleNames, call: Callable[[], object]) -> EagerOps:
-    return tag_eager(Form("eager", "cpu", call), names, NOWHERE, Silent())
+def eager_ops(names: ModuleNames, call: Callable[[], object], raw: Path = NOWHERE) -> EagerOps:
+    return tag_eager(Form("eager", "cpu", call), names, raw, Silent())
 
 
-def traced(call: Callable[[], object], collection: Collection) -> CompiledSites:
-    return trace_calls(Form("compiled", "cpu", call), collection, NOWHERE, Silent())
+def traced(call: Callable[[], object], collection: Collection, raw: Path = NOWHERE) -> CompiledSites:
+    return trace_calls(Form("compiled", "cpu", call), collection, raw, Silent())
+
+
+def directly_in(raw: Path, name: str) -> list[str]:
+    """What a recording has directly in the span whose name begins so, in order."""
+    spans = [each for each in json.loads(raw.read_text())["traceEvents"] if each.get("ph") == "X"]
+    spans.sort(key=lambda each: (each["ts"], -each["dur"]))
+    around = next(each for each in spans if each["name"].startswith(name) and each["cat"] != "gpu_user_annotation")
+    found, until = [], around["ts"]
+    for each in spans[spans.index(around) + 1 :]:
+        if until <= each["ts"] < around["ts"] + around["dur"] and each["tid"] == around["tid"]:
+            found.append(each["name"])
+            until = each["ts"] + each["dur"]
+    return found
 
 
 def compiled_sites(
-    names: ModuleNames, targets: Iterable[CompileTarget], call: Callable[[], object], **options: Any
+    names: ModuleNames,
+    targets: Iterable[CompileTarget],
+    call: Callable[[], object],
+    raw: Path = NOWHERE,
+    **options: Any,
 ) -> CompiledSites:
     """What is told of `call` with the targets compiled."""
     torch.compiler.reset()
@@ -124,7 +143,7 @@ def compiled_sites(
         with collected(names) as collection:
             call()
             call()
-        return traced(call, collection)
+        return traced(call, collection, raw)
 
 
 def asked(model: nn.Module, call: Callable[[], object], targets: Iterable[CompileTarget] = (), **options: Any) -> Asked:

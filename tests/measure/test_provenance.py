@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,6 @@ from tests.measure.provenance_models import Asked, Layer, Stack, ThreeAlike, cal
 from torch._inductor import config
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.output_code import CompiledFxGraph
-from torch.profiler import ProfilerActivity, profile
 
 from tracekit.comparison.matching.launch_sites import Join, join_operators
 from tracekit.measure import provenance
@@ -100,24 +100,16 @@ def test_equal_operators_of_one_line_swapped_are_noticed_by_their_sizes(three_al
     assert [each.exact for each in join.joined if each.op in sines[:2]] == [False, False]
 
 
-def test_sites_are_in_the_order_in_which_they_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sites_are_in_the_order_in_which_they_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # With kernels that record themselves, in code of its own for so many rows.
     monkeypatch.setattr(AsyncCompile, "cpp_pybinding", COMPILED)
-    model, runs = Stack().eval(), []
-    call = called(model, torch.randn(9, 16))
-
-    def recorded() -> object:
-        with profile(activities=[ProfilerActivity.CPU]) as profiler:
-            out = call()
-        regions = [e for e in profiler.events() or () if e.name.startswith("## Call CompiledFxGraph")]
-        runs.extend([child.name for child in region.cpu_children] for region in regions)
-        return out
-
-    compiled = models.compiled_sites(ModuleNames([("model", model)]), (CompileTarget("model", model),), recorded)
+    model, raw = Stack().eval(), tmp_path / "raw.json"
+    call, targets = called(model, torch.randn(9, 16)), (CompileTarget("model", model),)
+    compiled = models.compiled_sites(ModuleNames([("model", model)]), targets, call, raw)
     expected = [site.kernel.replace("extern_kernels.", "aten::") for site in compiled.graphs[0].sites]
     assert len(expected) == 4
     # Fused functions are recorded with the number of their graph before their name.
-    ran = [re.sub(r"^graph_\d+_", "", name) for name in runs[-1]]
+    ran = [re.sub(r"^graph_\d+_", "", name) for name in models.directly_in(raw, "## Call CompiledFxGraph")]
     assert [name for name in ran if name in expected] == expected
 
 

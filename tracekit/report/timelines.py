@@ -7,7 +7,6 @@ from typing import Any
 
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import Comparison, Side
-from tracekit.model.sequence import CPP
 from tracekit.model.timeline import StepTimeline
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import counted, duration, percent
@@ -68,7 +67,7 @@ def texture(kind: str) -> str:
     kinds than colours that everybody can tell apart."""
     if kind in IDLE_CAUSES:
         return "cross" if kind in RARE_CAUSES else "diagonal"
-    if kind in FAMILY_WORDS and kind not in (*FAMILIES, CPP):
+    if kind in FAMILY_WORDS and kind not in FAMILIES:
         return "columns"
     return "lines" if kind in RARE_FAMILIES else ""
 

@@ -51,10 +51,9 @@ MOST_EVIDENCE = 8
 LONGEST_EVIDENCE = 500
 #: What limits a kernel.
 LIMITS = {"compute": "compute", "memory": "memory", "small": "too small", "neither": "neither"}
+OF_KERNELS = "Every kernel and copy of both sides is in exactly one group."
 OF_OPERATORS = (
-    "Outermost operators, with those that they call, as recorded; views are left out. Every one of both sides is in"
-    " exactly one group. xN: N repeats of the same operators. Inductor provenance and an extra eager call tell which"
-    " C++ kernel stands for which operators."
+    "Outermost operators with those that they call, with profiler; every one but views is in exactly one group."
 )
 #: What is said of operators that are not the recording's own.
 BORROWED = {
@@ -71,19 +70,19 @@ def groups_name(comparison: Comparison) -> str:
 def group_note(comparison: Comparison) -> str:
     """That the groups are a partition, how they were told, and how much of each side's time was matched."""
     ways = {group.how for group in comparison.groups}
-    if is_on_cpu(comparison):
-        return OF_OPERATORS
-    note = "Every kernel and copy of both sides is in exactly one group."
+    note, what, time = (
+        (OF_OPERATORS, "operator", "operator") if is_on_cpu(comparison) else (OF_KERNELS, "kernel", "GPU")
+    )
     if "names" in ways:
-        note += " Groups are matched by kernel name and order, or by family only: kernels of one name can be paired"
+        note += f" Groups are matched by {what} name and order, or by family only: {what}s of one name can be paired"
         note += " wrongly."
     elif "provenance" in ways:
-        note += " xN: N repeats of the same kernels. Groups are matched by provenance, recorded from Inductor and from"
+        note += f" xN: N repeats of the same {what}s. Groups are matched by provenance, recorded from Inductor and from"
         note += " an extra eager call."
         note += "" if ways == {"provenance"} else " The rest is aligned by operators and shapes."
     else:
-        note += " xN: N repeats of the same kernels. Library calls of equal shapes align the sides; between them,"
-        note += " operators and names of Triton kernels are matched."
+        note += f" xN: N repeats of the same {what}s. Library calls of equal shapes align the sides; between them,"
+        note += " operators and names of Inductor's kernels are matched."
         sides = {side.label: side.sequence.operators for side in (comparison.a, comparison.b) if side.sequence}
         note += "".join(f" {label} {BORROWED[whose]}." for label, whose in sides.items() if whose in BORROWED)
     inexact = any(not group.exact for group in comparison.groups if group.kind != "unmatched")
@@ -95,7 +94,7 @@ def group_note(comparison: Comparison) -> str:
         (INEXACT, covered.a_time_inexact, covered.b_time_inexact),
         ("gone or new", covered.a_time_alone, covered.b_time_alone),
     )
-    matched = f"Matched: {percent(covered.a_time_matched)} of A's GPU time, {percent(covered.b_time_matched)} of B's"
+    matched = f"Matched: {percent(covered.a_time_matched)} of A's {time} time, {percent(covered.b_time_matched)} of B's"
     more = (f"{what} {percent(a)} and {percent(b)}" for what, a, b in shares if max(a, b) >= LEAST_SHARE)
     return f"{note} {'; '.join((matched, *more))}."
 
