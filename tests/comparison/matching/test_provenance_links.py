@@ -263,6 +263,14 @@ def test_what_runs_between_two_graphs_of_a_broken_model_is_not_taken_for_work_sa
     assert set(cells) == BOTH | linked_too
 
 
+def test_where_numbers_differ_what_is_left_is_not_taken_for_work_saved() -> None:
+    """One operator twice of three that a line has: which nodes are whose is not certain."""
+    eager = [ran("mul", "mul_a"), ran("mul", "mul_b"), ran("square", "square")]
+    run = in_call(0, *((name, name) for name, _ in MULTIPLIED))
+    cells, _ = linked(eager, make_compiled(run, [make_node("mul") for _ in range(3)], MULTIPLIED))
+    assert pairs(cells) == {((0, 1), (0, 1, 2))}
+
+
 def test_a_graph_without_provenance_leaves_its_kernels_to_others_and_says_so() -> None:
     why = "cached_without_provenance"
     noted = GraphWithoutSites(graph=0, why=why)

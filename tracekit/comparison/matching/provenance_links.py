@@ -130,13 +130,14 @@ class _Linking(Struct, frozen=True):
             yield Cell((a[i],), (b[j],), "provenance", where, a_names == b_names)
 
     def _saved(self, of_op: dict[int, list[int]], taken: set[int]) -> Iterator[Cell]:
-        """Operators that no graph has a node for, in modules where every site stands for others: nobody does their
-        work."""
+        """Operators that no graph has a node for, in modules where every site stands for others, one for one: nobody
+        does their work."""
+        doubtful = {self.eager.ops[each.op].module for each in self.join.joined if not each.exact}
         for op in self.join.unmatched:
             positions = [i for i in of_op.get(op, ()) if i not in taken]
             module = self.eager.ops[op].module
             explained = all(each.modules is not None and module not in each.modules for each in self.join.unexplained)
-            if positions and explained:
+            if positions and explained and module not in doubtful:
                 yield Cell(tuple(positions), (), "provenance", self._where([op]), exact=False)
 
     def _added(self, of_activity: dict[int, list[int]], taken: set[int]) -> Iterator[Cell]:
