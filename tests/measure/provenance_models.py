@@ -1,7 +1,7 @@
 """Small models, and what provenance tells of them."""
 
 import json
-import os
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from tracekit.model.progress import Silent
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.workload import CompileTarget
 
-NOWHERE = Path(os.devnull)
 Asked = tuple[EagerOps, CompiledSites]
 
 
@@ -107,12 +106,14 @@ def parts_of(model: nn.Module, name: str) -> list[CompileTarget]:
     return [CompileTarget(f"model.{name}.{i}", each) for i, each in enumerate(getattr(model, name))]
 
 
-def eager_ops(names: ModuleNames, call: Callable[[], object], raw: Path = NOWHERE) -> EagerOps:
-    return tag_eager(Form("eager", "cpu", call), names, raw, Silent())
+def eager_ops(names: ModuleNames, call: Callable[[], object], raw: Path | None = None) -> EagerOps:
+    with tempfile.TemporaryDirectory() as folder:
+        return tag_eager(Form("eager", "cpu", call), names, raw or Path(folder, "raw.json"), Silent())
 
 
-def traced(call: Callable[[], object], collection: Collection, raw: Path = NOWHERE) -> CompiledSites:
-    return trace_calls(Form("compiled", "cpu", call), collection, raw, Silent())
+def traced(call: Callable[[], object], collection: Collection, raw: Path | None = None) -> CompiledSites:
+    with tempfile.TemporaryDirectory() as folder:
+        return trace_calls(Form("compiled", "cpu", call), collection, raw or Path(folder, "raw.json"), Silent())
 
 
 def directly_in(raw: Path, name: str) -> list[str]:
@@ -132,7 +133,7 @@ def compiled_sites(
     names: ModuleNames,
     targets: Iterable[CompileTarget],
     call: Callable[[], object],
-    raw: Path = NOWHERE,
+    raw: Path | None = None,
     **options: Any,
 ) -> CompiledSites:
     """What is told of `call` with the targets compiled."""
