@@ -11,6 +11,7 @@ from tracekit.model.run import FormName
 from tracekit.model.timing import StoppingRule
 from tracekit.programs import course
 from tracekit.programs.course import Block, Course, Found, Step, paired
+from tracekit.programs.telling import alone_words
 from tracekit.programs.together import Together
 
 US = {"eager": 3000.0, "compiled": 1000.0}
@@ -36,6 +37,7 @@ class Driven:
 
     def __init__(self, forms: tuple[FormName, ...] = course.FORMS, budget: float = 30.0) -> None:
         self.form: FormName = "compiled"
+        self.alone: str | None = None
         self.made: list[FormName] = []
         self.found = Found()
         self.course = Course(
@@ -45,14 +47,15 @@ class Driven:
             0,
             Together(),
             lambda: "cpu",
+            lambda label: label != "helper",
             self._switch,
             lambda *about: None,
             lambda: None,
             says_its_beginning=False,
         )
 
-    def _switch(self, form: FormName) -> None:
-        self.form = form
+    def _switch(self, form: FormName, alone: str | None) -> None:
+        self.form, self.alone = form, alone
 
     def run(self, step: Callable[[int, FormName], Step], most: int = 20_000) -> bool:
         """Whether the course came to its end."""
@@ -151,6 +154,41 @@ def test_without_eager_no_step_is_switched() -> None:
     driven = Driven(forms=("compiled",))
     assert driven.run(lambda number, form: usual(US[form]))
     assert set(driven.made) == {"compiled"} and driven.found.blocks
+
+
+def test_of_several_callables_each_alone_is_eager_and_told() -> None:
+    noise, driven = random.Random(1), Driven()
+    eager_us = {"Encoder": 3000.0, "Decoder": 900.0}
+
+    def step(number: int, form: FormName) -> Step:
+        eager = [each for each in eager_us if form == "eager" and driven.alone in (None, each)]
+        us = sum(eager_us[each] if each in eager else 1000.0 for each in eager_us)
+        return usual(us * noise.gauss(1, 0.002), calls=("Encoder", "helper", "Decoder"))
+
+    assert driven.run(step)
+    assert speedup(driven.found) == pytest.approx(3900 / 2000, rel=0.01)
+    ratios = {
+        label: sum(eager.us / compiled.us for eager, compiled in pairs) / len(pairs)
+        for label, pairs in driven.found.alone.items()
+    }
+    assert ratios == {"Encoder": pytest.approx(2, rel=0.01), "Decoder": pytest.approx(0.95, rel=0.01)}
+    assert (driven.form, driven.alone) == ("compiled", None)
+    assert [line.split(" (")[0] for line in alone_words(driven.found)] == [
+        "compiling Encoder makes the step 2.00× faster",
+        "compiling Decoder makes the step 1.05× slower",
+    ]
+
+
+def test_a_callable_that_runs_out_of_memory_alone_ends_looking_at_each() -> None:
+    driven = Driven()
+
+    def step(number: int, form: FormName) -> Step:
+        if driven.alone:
+            driven.course.against_eager = "out of memory in eager Encoder"
+        return usual(US[form], calls=("Encoder", "Decoder"))
+
+    assert driven.run(step)
+    assert driven.found.alone == {} and driven.found.no_eager is None and driven.form == "compiled"
 
 
 def test_without_a_budget_only_the_first_steps_are_watched() -> None:

@@ -289,6 +289,43 @@ def test_a_folder_that_the_program_makes_meanwhile_is_kept(tmp_path: Path) -> No
     assert "was made meanwhile and is not a run of tracekit" in err
 
 
+SEVERAL = """
+import time
+import torch
+from torch import nn
+
+class Part(nn.Module):
+    def __init__(self, seconds):
+        super().__init__()
+        self.seconds = seconds
+    def forward(self, x):
+        # What a compiled call need not do.
+        if not torch.compiler.is_compiling():
+            time.sleep(self.seconds)
+        return x * 2
+
+class Encoder(Part):
+    pass
+
+class Decoder(Part):
+    pass
+
+encoder = torch.compile(Encoder(0.004), backend="eager")
+decoder = torch.compile(Decoder(0.0), backend="eager")
+for _ in range(400):
+    time.sleep(0.004)
+    decoder(encoder(torch.randn(8)))
+"""
+
+
+def test_of_several_callables_it_is_told_what_compiling_each_brings(tmp_path: Path) -> None:
+    code, _out, err = ended(tmp_path, SEVERAL, options=("--time-budget", "1"))
+    assert code == 0, err
+    found = re.search(r"compiling Encoder \(program\.py:\d+\) makes the step (\S+)× faster", err)
+    assert found is not None and 1.7 < float(found[1]) < 2.2, err
+    assert re.search(r"compiling Decoder \(program\.py:\d+\)(: no difference| makes the step 1\.0)", err), err
+
+
 RANKS = """
 import os, sys, time
 import torch, torch.distributed as dist

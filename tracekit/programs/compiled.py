@@ -53,6 +53,11 @@ class Compiled:
     def is_module(self) -> bool:
         return self._module is not None
 
+    @property
+    def label(self) -> str:
+        """What it is told from others by: the blocks of a model that one line compiles are one."""
+        return f"{self.name} ({self.place})"
+
 
 Entered = Callable[[Compiled, tuple[Any, ...], dict[str, Any]], None]
 Left = Callable[[Compiled], None]
@@ -62,11 +67,20 @@ class Watch:
     """The callables that are compiled in this process, in the order they were asked for.
 
     `entered` and `left` hear of the outermost calls of each thread. `again` says, where one raised, whether to call
-    once more.
+    once more. `set_stance` is torch's own.
     """
 
-    def __init__(self, entered: Entered, left: Left, again: Callable[[Compiled, Exception], bool]) -> None:
+    def __init__(
+        self,
+        entered: Entered,
+        left: Left,
+        again: Callable[[Compiled, Exception], bool],
+        set_stance: Callable[[str], object],
+    ) -> None:
         self.found: list[Compiled] = []
+        #: Whose calls alone run eager, by its label, while all else is compiled.
+        self.alone: str | None = None
+        self._set_stance = set_stance
         self._entered, self._left, self._again = entered, left, again
         self._depths = threading.local()
         self._modules: weakref.WeakKeyDictionary[nn.Module, Compiled] = weakref.WeakKeyDictionary()
@@ -143,7 +157,9 @@ class Watch:
         found.calls += 1
         self._entered(found, args, options)
         self._depths.inside = True
-        again = False
+        again, alone = False, self.alone == found.label
+        if alone:
+            self._set_stance("force_eager")
         try:
             try:
                 result = call(*args, **options)
@@ -157,6 +173,8 @@ class Watch:
                 result = call(*args, **options)
         finally:
             self._depths.inside = False
+            if alone:
+                self._set_stance("default")
         self._left(found)
         return result
 

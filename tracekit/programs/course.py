@@ -9,11 +9,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Generator
+from functools import partial
 from statistics import median
 from typing import Literal
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.measure.device import synchronize
@@ -34,6 +36,8 @@ BLOCK_US, GROWING_ROUNDS = 50_000.0, 5
 LONG_STEP_US = 100_000.0
 #: After so many rounds it is recorded, however wide the interval is.
 MOST_ROUNDS = 40
+#: Of several callables so many are looked at one by one, in so much of the time budget, and so many rounds each.
+MOST_ALONE, SHARE_ALONE, MOST_ROUNDS_ALONE = 6, 0.5, 20
 #: What stands between two steps is part of the loop; so many times the usual is evaluation, a checkpoint or the like.
 INTERRUPTION, INTERRUPTION_US = 10.0, 10_000.0
 #: The recordings of each variant: its kind, and how many steps are published.
@@ -50,7 +54,7 @@ class Step(Struct, frozen=True):
     us: float
     before_us: float  #: Of it, before the first compiled call.
     compilations: int
-    calls: tuple[str, ...]  #: The outermost compiled calls, by name.
+    calls: tuple[str, ...]  #: The outermost compiled calls, by label.
     shapes: tuple[tuple[tuple[int, ...], ...], ...]  #: Of what each of the first of them was given.
     compiling_us: float = 0.0
     astray: bool = False  #: It was to be eager, and a part was compiled.
@@ -87,6 +91,8 @@ class Found(Struct):
     stopped: StopReason = "interrupted"
     seconds: float = 0.0
     recordings: dict[tuple[FormName, RecordingKind], ProgramRecording] = {}
+    #: Of each of several callables, by its label: blocks in which it alone was eager, and their compiled partners.
+    alone: dict[str, list[tuple[Block, Block]]] = {}
     no_eager: str | None = None  #: Why no eager step counts.
     no_recording: str | None = None
     done: bool = False
@@ -94,7 +100,8 @@ class Found(Struct):
 
 
 class Course:
-    """Fills `found`. `switch` makes the steps that follow those of a variant, `device` says where they run, `write`
+    """Fills `found`. `switch` makes the steps that follow those of a variant, or one callable alone eager; `is_own`
+    says of a label whether the program compiles that callable, and no library. `device` says where steps run, `write`
     keeps a recording, `part` hears when something was measured. Ranks take it together."""
 
     def __init__(
@@ -105,7 +112,8 @@ class Course:
         seed: int,
         ranks: Together,
         device: Callable[[], str],
-        switch: Callable[[FormName], None],
+        is_own: Callable[[str], bool],
+        switch: Callable[[FormName, str | None], None],
         write: Callable[[ProgramRecording, FormName, RecordingKind], None],
         part: Callable[[], object],
         *,
@@ -113,6 +121,7 @@ class Course:
     ) -> None:
         self._found, self._forms, self._rule, self._ranks = found, forms, rule, ranks
         self._device, self._switch_to, self._write, self._part = device, switch, write, part
+        self._is_own = is_own
         self._shuffle = random.Random(seed).shuffle
         self._whole = says_its_beginning
         self._varies = False
@@ -147,7 +156,10 @@ class Course:
             yield from self._turn(form)
             for kind, count in RECORDINGS:
                 yield from self._record(form, kind, count)
-        self._switch_to("compiled")
+        self._switch_to("compiled", None)
+        own = dict.fromkeys(label for step in last for label in step.calls if self._is_own(label))
+        yield from self._each_alone(rule, self._ranks.first([*own][:MOST_ALONE]))
+        self._switch_to("compiled", None)
 
     def _rounds(self, rule: StoppingRule) -> Waiting:
         found = self._found
@@ -173,17 +185,40 @@ class Course:
             reason, found.steps_of_block = self._ranks.first((reason, found.steps_of_block))
             found.stopped = reason or "interrupted"
 
+    def _each_alone(self, rule: StoppingRule, labels: list[str]) -> Waiting:
+        """Each of several callables eager, all others compiled, against all of them compiled."""
+        found = self._found
+        if len(labels) < 2 or len(self._forms) < 2 or found.no_eager or found.no_recording:
+            return
+        budget = SHARE_ALONE * rule.budget_seconds / len(labels)
+        for label in labels:
+            stopping = Stopping(replace(rule, budget_seconds=budget), lambda _: None)
+            began, blocks = time.monotonic(), list[Block]()
+            for rounds in range(1, MOST_ROUNDS_ALONE + 1):
+                order: list[FormName] = [*FORMS]
+                self._shuffle(order)
+                for form in order:
+                    yield from self._turn(form, alone=label if form == "eager" else None)
+                    blocks.append((yield from self._block(form)))
+                if any(self._ranks.all(self.against_eager)):
+                    return
+                pairs = found.alone[label] = paired(blocks)
+                reason = stopping.reason(len(pairs), partial(_ratios, pairs), rounds, time.monotonic() - began)
+                if self._ranks.first(reason):
+                    break
+        self._part()
+
     def _logs(self) -> Values:
         pairs = paired(self._found.blocks)
         if len(self._forms) == 1 or self._found.no_eager:
             return np.log([block.us for block in self._found.blocks if block.left_out is None])
-        return np.log([eager.us / compiled.us for eager, compiled in pairs])
+        return _ratios(pairs)
 
-    def _turn(self, form: FormName) -> Waiting:
+    def _turn(self, form: FormName, alone: str | None = None) -> Waiting:
         """The variant, and the steps after which it finds caches and guards as its own steps leave them."""
         found = self._found
         self.is_first_eager = form == "eager" and not any(block.form == "eager" for block in found.blocks)
-        self._switch_to(form)
+        self._switch_to(form, alone)
         self.synchronizing = self.is_first_eager
         settled_us = 0.0
         for number in range(SETTLING_CALLS):
@@ -199,7 +234,7 @@ class Course:
                 break
         self.is_first_eager = False
         if found.no_eager:
-            self._switch_to("compiled")
+            self._switch_to("compiled", None)
 
     def _block(self, form: FormName) -> Generator[None, Step, Block]:
         found, steps = self._found, list[Step]()
@@ -246,6 +281,11 @@ class Course:
         # torch would write its end into the memory of the session that is gone.
         self.synchronizing = False
         yield
+
+
+def _ratios(pairs: list[tuple[Block, Block]]) -> Values:
+    """Logarithms."""
+    return np.log([eager.us / compiled.us for eager, compiled in pairs])
 
 
 def paired(blocks: list[Block]) -> list[tuple[Block, Block]]:

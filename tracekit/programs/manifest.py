@@ -18,7 +18,7 @@ from tracekit.numbers import counted, duration
 from tracekit.programs.compiled import Compiled
 from tracekit.programs.course import Found, paired
 from tracekit.programs.session import Session
-from tracekit.programs.telling import STEP_WORDS
+from tracekit.programs.telling import STEP_WORDS, alone_words
 from tracekit.shell import steering_variables
 
 #: So many callables are named.
@@ -145,6 +145,7 @@ def notes_of(session: Session) -> list[str]:
         told.append(
             "Inductor's C++ kernels are not recorded of a program: their time counts as the compiled wrapper's."
         )
+    told += [f"{line[0].upper()}{line[1:]}, all else compiled." for line in alone_words(found)]
     told += [why for why in (found.no_eager, found.no_recording) if why]
     by_library = [each for each in session.watch.found if each.by_library and each.calls]
     if by_library:

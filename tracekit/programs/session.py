@@ -63,7 +63,8 @@ class Session:
         self._folder, self._say, self._part, self._measured = folder, say, part, measured
         self._forms = FORMS if eager else FORMS[1:]
         self.found, self.ranks = Found(), Together()
-        self.watch = Watch(self._entered, self._left, self._again)
+        self._set_stance: Callable[..., object] = torch.compiler.set_stance
+        self.watch = Watch(self._entered, self._left, self._again, self._set_stance)
         self._steps, self._enders = Steps(asked, self._begun, self._ended), Enders()
         self.log = DiagnosticLog()
         self._call_of_log = self.log.counted(lambda: None)
@@ -71,8 +72,9 @@ class Session:
         #: What was compiled since the first call; None before it.
         self.events: CompilationWatch | None = None
         self._process, self._thread = os.getpid(), 0
-        #: The variant of the steps that are made now.
+        #: The variant of the steps that are made now, and the callable that alone is eager in them.
         self.form: FormName = "compiled"
+        self._alone: str | None = None
         self._course: Course | None = None
         self._waiting: Waiting | None = None
         #: When the first step began, this one, and its first compiled call.
@@ -84,7 +86,6 @@ class Session:
         self._most_calls = self._compiling_before_ns = 0
         self._events_before = 0
         self._versions: list[int] = []
-        self._set_stance: Callable[..., object]
         #: Whether the program raised in a step that was made eager.
         self.raised_in_eager = False
         #: Whether this step was to be eager and is compiled since, and how many before it were so, one after another.
@@ -132,7 +133,7 @@ class Session:
                 self._first_call_ns = time.perf_counter_ns()
             if len(self._shapes) < MOST_CALLS:
                 self._shapes.append(shapes_of(args, options))
-            self._calls.append(found.name)
+            self._calls.append(found.label)
             if self.form == "eager" and len(self._calls) > CALLS_WITHOUT_END * self._most_calls:
                 self._stray()
             if self._course is not None and self._course.is_first_eager:
@@ -146,6 +147,7 @@ class Session:
             return
         self._is_astray, self._strays = True, self._strays + 1
         self._set_stance("default")
+        self.watch.alone = None
         if self._strays > MOST_STRAYS:
             self._turn_off("eager steps do not come to their end")
 
@@ -169,6 +171,7 @@ class Session:
             self._seed,
             self.ranks,
             self._device,
+            self._is_own,
             self._switch,
             self._write,
             self._part,
@@ -181,7 +184,7 @@ class Session:
         """Another ends steps than those until now: all until here was one."""
         if self._waiting is not None:
             self._waiting.close()
-        self._switch("compiled")
+        self._switch("compiled", None)
         self.found = Found(cache_was_empty=self.found.cache_was_empty)
         self._start()
         self._began_ns, self._events_before, self._compiling_before_ns = self._first_ns, 0, 0
@@ -248,23 +251,29 @@ class Session:
         before_us = (self._first_call_ns - self._began_ns) / 1e3 if self._calls else 0.0
         events = self.events.compilations - self._events_before
         if self._is_astray:
-            self._set_stance("force_eager")
+            self._set_variant()
         compiling_us = (self._clock.ns - self._compiling_before_ns) / 1e3
         return Step(
             us, max(before_us, 0.0), events, tuple(self._calls), tuple(self._shapes), compiling_us, self._is_astray
         )
 
+    def _is_own(self, label: str) -> bool:
+        return any(each.label == label and not each.by_library for each in self.watch.found)
+
     def _device(self) -> str:
         return "cuda" if _has_cuda() else "cpu"
 
-    def _switch(self, form: FormName) -> None:
-        if form != self.form:
-            self._set_stance("force_eager" if form == "eager" else "default")
-            self.form = form
+    def _switch(self, form: FormName, alone: str | None) -> None:
+        if (form, alone) != (self.form, self._alone):
+            self.form, self._alone = form, alone
+            self._set_variant()
+
+    def _set_variant(self) -> None:
+        self.watch.alone = self._alone
+        self._set_stance("force_eager" if self.form == "eager" and self._alone is None else "default")
 
     def _watch_stance(self) -> None:
         """A program that sets torch's stance itself switches what we would."""
-        self._set_stance = torch.compiler.set_stance
 
         @functools.wraps(self._set_stance)
         def set_stance(*args: Any, **options: Any) -> Any:
@@ -295,7 +304,7 @@ class Session:
         if not is_out_of_memory(error):
             return False
         self._course.against_eager = f"out of memory in eager {found.name}"
-        self._switch("compiled")
+        self._switch("compiled", None)
         return self._course.is_first_eager and bool(self._versions) and self._versions == _versions(found)
 
     def _turn_off(self, why: str) -> None:
@@ -303,7 +312,7 @@ class Session:
         self.found.off = why
         if self._waiting is not None and threading.get_ident() == self._thread:
             self._waiting.close()
-        self._switch("compiled")
+        self._switch("compiled", None)
         self._listening.close()
         self._say(f"measuring ended: {why}")
 
