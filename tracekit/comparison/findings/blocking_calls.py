@@ -73,9 +73,12 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
         call_us=call_us,
         made_by=_made_by(copying),
     )
-    calls = {sync.call for sync in syncs}
+    calls, names = {sync.call for sync in syncs}, {copy.name for copy in copies}
     places = longest_gaps(side.analysis, lambda gap: gap.sync in calls)
-    return Finding(statement, idle_us, KeepOnGpu() if read_back else PinMemory(), places=places)
+    groups = tuple(
+        number for number, group in enumerate(comparison.groups) if any(each.name in names for each in group.b)
+    )
+    return Finding(statement, idle_us, KeepOnGpu() if read_back else PinMemory(), places=places, groups=groups)
 
 
 def _is_copy(sync: SyncTime) -> bool:

@@ -64,7 +64,9 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
         before=one.label if one is not side and typed else None,
         by_compiling=names == ("eager", "compiled") and one.settings == side.settings,
     )
-    return Finding(statement, us / 2)
+    at = {position for position, each in enumerate(side.sequence.activities) if each in single}
+    groups = tuple(number for number, group in enumerate(comparison.groups) if not at.isdisjoint(group.b_at))
+    return Finding(statement, us / 2, groups=groups)
 
 
 def _library_calls(side: Side) -> list[Activity]:

@@ -235,7 +235,7 @@ def compile_words(comparison: Comparison) -> str:
     if compilation is None:
         return ""
     paid = [each for each in comparison.break_even if each.calls is not None]
-    even = ", ".join(f"{short.STARTS.get(each.kind or '', '')}after {pays_after(each)}" for each in paid[:2])
+    even = ", ".join(f"after {pays_after(each)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2])
     # In another process it may never.
     pays = f"; pays off{words.where_measured(comparison)} {even}" if even else ""
     if paid and math.isinf(paid[0].calls or 0.0):

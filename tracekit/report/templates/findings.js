@@ -20,4 +20,5 @@
     });
   }
   document.addEventListener("tracekit:group", () => show(null));
+  document.addEventListener("tracekit:groups", ({ detail }) => { if (!detail.length) show(null); });
 })();

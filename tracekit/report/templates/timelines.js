@@ -327,6 +327,8 @@
     if (data.linked && group !== NO_GROUP) document.dispatchEvent(new CustomEvent("tracekit:group", { detail: { group, from: "timeline" } }));
   };
   const unshift = () => { for (const side of sides) side.shift = 0; };
+  // A finding's kernels too.
+  const letAllGo = () => { letGo(); document.dispatchEvent(new CustomEvent("tracekit:groups", { detail: [] })); };
   const letGo = () => { groups = []; unshift(); choose(null); soon(); };
   // Into the middle of what is in view, or of so much, unless it is there.
   const intoView = (bar, long = 0) => {
@@ -394,7 +396,7 @@
     const was = held, x = leftOf(event);
     held = brush = null;
     if (!was) return;
-    if (!was.moved) { const found = at(event); if (found) pin(found); else letGo(); return; }
+    if (!was.moved) { const found = at(event); if (found) pin(found); else letAllGo(); return; }
     if (was.shift) view(...[timeAt(was.x), timeAt(x)].sort((one, other) => one - other));
   });
   canvas.addEventListener("pointercancel", () => { held = brush = null; soon(); });
@@ -437,7 +439,7 @@
     pin(others[0]);
   };
   const deeds = { in: () => zoom(0.5), out: () => zoom(2), left: () => move(-0.25), right: () => move(0.25), all: () => { unshift(); view(0, whole); }, other: toCounterpart };
-  const keys = { "+": deeds.in, "=": deeds.in, "-": deeds.out, ArrowLeft: deeds.left, ArrowRight: deeds.right, 0: deeds.all, n: () => step(1), p: () => step(-1), ...(slim ? { ArrowDown: () => across(1), ArrowUp: () => across(-1) } : {}), Enter: () => chosen && pin(chosen), c: toCounterpart, Escape: letGo };
+  const keys = { "+": deeds.in, "=": deeds.in, "-": deeds.out, ArrowLeft: deeds.left, ArrowRight: deeds.right, 0: deeds.all, n: () => step(1), p: () => step(-1), ...(slim ? { ArrowDown: () => across(1), ArrowUp: () => across(-1) } : {}), Enter: () => chosen && pin(chosen), c: toCounterpart, Escape: letAllGo };
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
     event.preventDefault();

@@ -23,8 +23,8 @@ SHORTER = {"NVIDIA ": "", "bfloat16": "bf16", "float16": "fp16", "float32": "fp3
 #: What there is to try: for faster calls, for whatever there is, and for a shorter start.
 FASTER, TRY, SHORTER_START = "To speed up the call", "Try next", "To shorten compiling"
 NOTHING_FASTER = "nothing known"
-#: How a start was, before what it costs.
-STARTS = {"compiled_warm_cache": "warm cache "}
+#: How a start was, behind what it costs.
+STARTS = {"compiled_warm_cache": " with a warm cache"}
 #: What the first call of a new process is of, before how long it took.
 FIRST_CALLS: dict[StartKind, str] = {
     "compiled_no_cache": "compiled",

@@ -93,7 +93,7 @@ class Outliers(Note):
         )
 
     def short(self) -> str:
-        return f"{self.rounds:,} of {self.of_rounds:,} rounds are outliers, left out: {times(self.speedup)} with them"
+        return f"{self.rounds:,} of {self.of_rounds:,} rounds are outliers, left out: {times(self.speedup)} as fast with them"
 
 
 class CoarseClock(Note):
