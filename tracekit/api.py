@@ -184,11 +184,11 @@ def analyze(
     *,
     form: FormName | None = None,
     window: str = "auto",
-    steps: str | None = None,
+    steps: str | int | None = None,
     rank: int | None = None,
 ) -> ProfiledTrace:
     """What one trace says, or one form of a run (the compiled one where there is one): as `tracekit analyze`, whose
-    options the arguments are (`steps` as in `"2-4"`). `print` shows its lines. Takes seconds, and needs no torch.
+    options the arguments are (`steps`: `3` or `"2-4"`). `print` shows its lines. Takes seconds, and needs no torch.
     Raises TracekitError for whatever keeps it from being read; what is damaged is told by `side.health`."""
     from tracekit.comparison.looking import look_at
     from tracekit.reading.sides import is_run_folder, load_side, of_rank
@@ -208,7 +208,7 @@ def compare(
     form_a: FormName | None = None,
     form_b: FormName | None = None,
     window: str = "auto",
-    steps: str | None = None,
+    steps: str | int | None = None,
     rank: int | None = None,
 ) -> ProfiledComparison:
     """What changed from A to B, two runs or traces, or from eager to compiled of a single run: as `tracekit compare`,
@@ -226,12 +226,12 @@ def _place(named: Path | str | ProfiledRun) -> str:
     return str(named.folder if isinstance(named, ProfiledRun) else named)
 
 
-def _reading(window: str = "auto", steps: str | None = None) -> Reading:
+def _reading(window: str = "auto", steps: str | int | None = None) -> Reading:
     from tracekit.reading.traces import Reading, parse_steps
 
     check_value("window=", window, str)
-    check_value("steps=", steps, str | None)
-    return Reading(window, parse_steps(steps), shapes=True)
+    check_value("steps=", steps, str | int | None)
+    return Reading(window, parse_steps(None if steps is None else str(steps)), shapes=True)
 
 
 def _drawable(found: Comparison) -> ProfiledComparison:

@@ -68,6 +68,8 @@ def _words(kind: inspect.Type) -> str:
     match kind:
         case inspect.UnionType():
             return _words(next(each for each in kind.types if not isinstance(each, inspect.NoneType)))
+        case inspect.StrType(max_length=None):
+            return "text"
         case inspect.IntType():
             return f"a whole number from {kind.ge:,} to {kind.le:,}"
         case inspect.FloatType():

@@ -157,6 +157,14 @@ def test_a_program_is_ended_when_it_is_measured(tmp_path: Path) -> None:
     assert (code, out) == (0, "") and "the program is ended (--stop)" in err
 
 
+@pytest.mark.parametrize("name", ["nosuch", "nosuch.module"])
+def test_a_module_that_is_not_there_is_told_as_python_tells_it(name: str, tmp_path: Path) -> None:
+    made = run(tmp_path, name, options=("-m",))
+    assert made.returncode == 1
+    assert made.stderr.splitlines()[0].startswith(f"{sys.executable}: ") and "No module named" in made.stderr
+    assert "Traceback" not in made.stderr
+
+
 def test_a_module_is_run_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__main__.py").write_text(MODEL + LOOP + "print(__name__, len(sys.argv))\n")

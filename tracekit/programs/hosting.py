@@ -60,9 +60,22 @@ def run_program(program: str, arguments: Sequence[str], *, is_module: bool) -> N
         # Until now the folder of the command.
         sys.path[0] = str(Path.cwd()) if is_module else str(Path(program).resolve().parent)
     if is_module:
+        _check_module(program)
         runpy.run_module(program, run_name="__main__", alter_sys=True)
     else:
         _run_file(program)
+
+
+def _check_module(name: str) -> None:
+    """Ends as Python does where there is no such module."""
+    try:
+        found = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if not name.startswith(f"{error.name}."):
+            raise
+        sys.exit(f"{sys.executable}: Error while finding module specification for {name!r} ({error!r})")
+    if found is None:
+        sys.exit(f"{sys.executable}: No module named {name}")
 
 
 def _run_file(given: str) -> None:

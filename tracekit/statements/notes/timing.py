@@ -93,7 +93,8 @@ class Outliers(Note):
         )
 
     def short(self) -> str:
-        return f"{self.rounds:,} of {self.of_rounds:,} rounds are outliers, left out: {times(self.speedup)} as fast with them"
+        left_out = f"{self.rounds:,} of {self.of_rounds:,} rounds are outliers, left out"
+        return f"{left_out}: {times(self.speedup)} as fast with them"
 
 
 class CoarseClock(Note):
