@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import click
@@ -121,10 +122,10 @@ def alone(module: nn.Module, x: torch.Tensor) -> tuple[list[str], torch.Tensor]:
 
 
 def truth(program: str, breaks: str, recording: Path, *, compiled: bool) -> dict[str, float]:
-    """Microseconds of each module in one step, the mean of all."""
+    """Microseconds of each module in one step: of each of its operators the median of all steps."""
     spans = spans_of(recording)
     steps = [each for each in spans if each["name"].startswith("tracekit.step#")]
-    found = dict.fromkeys(NAMES, 0.0)
+    lengths: dict[str, list[list[float]]] = {name: [] for name in NAMES}
     model, (x,) = build(program, breaks)
     names: list[tuple[str, list[str]]] = []
     for name in NAMES:
@@ -141,8 +142,8 @@ def truth(program: str, breaks: str, recording: Path, *, compiled: bool) -> dict
             parts = [[next(every) for _ in own] for _, own in names]
             assert [[each["name"] for each in part] for part in parts] == [own for _, own in names]
         for name, part in zip(NAMES, parts, strict=True):
-            found[name] += sum(each["dur"] for each in part) / len(steps)
-    return found
+            lengths[name].append([each["dur"] for each in part])
+    return {name: sum(map(median, zip(*each, strict=True))) for name, each in lengths.items()}
 
 
 def told(program: str, breaks: str, folder: Path) -> dict[str, dict[str, float]]:

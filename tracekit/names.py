@@ -1,5 +1,5 @@
 """Kernel names as people read them: the C++ ceremony elided, control characters made harmless. And what the names of
-Inductor's templates say."""
+operators and of Inductor's templates say."""
 
 import re
 import unicodedata
@@ -21,8 +21,25 @@ TEMPLATE = re.compile(r"triton_(?:tem_|(?:b|add|baddb)?mm|convolution|flex|flash
 #: Operators that multiply matrices, in such a list.
 MULTIPLIES = re.compile(r"_(?:(?:b|add|addb|baddb)?mm|matmul|linear|addmv|mv|dot)(?:_|$)")
 
+#: Operators that compute nothing: another view of the same memory, or memory yet to be written.
+NO_WORK = frozenset(
+    """alias as_strided _reshape_alias chunk detach diagonal empty empty_like empty_strided expand lift_fresh movedim
+    narrow new_empty new_empty_strided permute reinterpret_tensor reshape resolve_conj resolve_neg select set_ slice
+    split split_with_sizes squeeze swapaxes t to transpose unbind unfold unflatten unsafe_chunk unsafe_split
+    unsafe_split_with_sizes unsqueeze view view_as view_as_complex view_as_real _unsafe_view""".split()
+)
+
 #: Wrappers around the operation, which say nothing of it.
 WRAPPERS = {"BinaryFunctor", "UnaryFunctor", "AUnaryFunctor", "BUnaryFunctor"}
+
+
+@cache
+def plain_name(operator: str) -> str:
+    """`aten.add_.Tensor`, `aten::add` and `torch.ops.aten.add.default` are all `add`: without namespace, overload, and
+    the underscore of an in-place operator."""
+    parts = operator.removeprefix("torch.ops.").replace("::", ".").split(".")
+    name = parts[1] if len(parts) > 1 else parts[0]
+    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
 def is_triton(kernel: str) -> bool:

@@ -38,6 +38,29 @@ def test_outermost_operators_are_called_after_what_a_library_does_in_them(tmp_pa
     assert drawn.gaps.starts_us == (0, 40, 60, 70, 80)
 
 
+def test_what_a_library_does_among_other_things_keeps_its_name_and_what_takes_no_time_is_none(tmp_path: Path) -> None:
+    events = [
+        make_span(0, 100),
+        make_op(5, 40, name="aten::lstm"),
+        make_op(10, 39, name="aten::addmm"),
+        make_op(20, 20, name="aten::copy_"),
+        make_op(45, 60, name="aten::scaled_dot_product_attention"),
+        make_op(46, 50, name="aten::bmm"),
+        make_op(51, 55, name="aten::softmax"),
+        make_op(61, 65, name="aten::reshape"),
+        make_op(62, 64, name="aten::clone"),
+        make_op(70, 75, name="torch::autograd::AccumulateGrad"),
+        make_op(80, 81, name="c10d::allreduce_"),
+    ]
+    sequence, _ = list_and_draw(cpu_work(make_trace(tmp_path, events)))
+    assert [(each.name, each.family) for each in sequence.activities] == [
+        ("aten::lstm", "other"),
+        ("aten::scaled_dot_product_attention", "attention"),
+        ("aten::clone", "copy"),
+        ("c10d::allreduce_", "other"),
+    ]
+
+
 def test_an_operator_belongs_to_what_a_dispatch_mode_saw_in_it(tmp_path: Path) -> None:
     events = [
         make_span(0, 100),

@@ -320,18 +320,19 @@ class Decoder(Part):
 
 encoder = torch.compile(Encoder(0.004), backend="eager")
 decoder = torch.compile(Decoder(0.0), backend="eager")
-for _ in range(400):
+for _ in range(800):
     time.sleep(0.004)
     decoder(encoder(torch.randn(8)))
 """
 
 
 def test_of_several_callables_it_is_told_what_compiling_each_brings(tmp_path: Path) -> None:
-    code, _out, err = ended(tmp_path, SEVERAL, options=("--time-budget", "1"))
+    code, _out, err = ended(tmp_path, SEVERAL, options=("--time-budget", "2"))
     assert code == 0, err
     found = re.search(r"compiling Encoder \(program\.py:\d+\) makes the step (\S+)× faster", err)
     assert found is not None and 1.7 < float(found[1]) < 2.2, err
-    assert re.search(r"compiling Decoder \(program\.py:\d+\)(: no difference| makes the step 1\.0)", err), err
+    decoder = re.search(r"compiling Decoder \(program\.py:\d+\)(.+)", err)
+    assert decoder is not None and ("no difference" in decoder[1] or "not enough" in decoder[1]), err
 
 
 RANKS = """

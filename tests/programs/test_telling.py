@@ -2,8 +2,8 @@
 
 import pytest
 
-from tracekit.programs.course import Block, Step
-from tracekit.programs.telling import of_compiling, of_paying
+from tracekit.programs.course import MOST_ALONE, Block, Found, Step
+from tracekit.programs.telling import alone_words, of_compiling, of_paying
 
 STEPS = [
     # Three seconds of it are something else.
@@ -20,29 +20,50 @@ def pairs(eager_us: float, compiled_us: float, number: int = 8) -> list[tuple[Bl
     ]
 
 
+def found(eager_us: float, compiled_us: float, number: int = 8, first_us: float = 8_001_000.0) -> Found:
+    blocks = [block for pair in pairs(eager_us, compiled_us, number) for block in pair]
+    first = [Step(first_us, 0.0, 1, ("Net",), ()), *STEPS[1:]]
+    return Found(blocks=blocks, first=first, first_eager_us=[eager_us] * 2)
+
+
 def test_what_the_first_step_took_and_when_that_has_paid() -> None:
     assert of_compiling(STEPS) == "; step 1 took 11.0 s, 8.00 s of it compiling"
-    # 8 s of compiling, 1 ms saved a step.
-    assert (
-        of_paying(8_000_000.0, pairs(2000.0, 1000.0)) == "; then 2.00× faster than eager: pays after about 8,000 steps"
-    )
+    # 8 s more than a step takes, 1 ms saved a step.
+    assert of_paying(found(2000.0, 1000.0)) == "; then 2.00× faster than eager: pays after about 8,000 steps"
+    # What is compiled later is paid for too.
+    later = found(2000.0, 1000.0)
+    later.late_us = [1_001_000.0] * 2
+    assert of_paying(later).endswith("pays after about 10,000 steps")
 
 
 @pytest.mark.parametrize(
     ("eager_us", "compiled_us", "says"),
     [
-        (1000.0, 1250.0, "; then 1.25× slower than eager: never pays"),
-        (1000.0, 1000.0, "; then no difference to eager was found"),
+        (1000.0, 1250.0, "; then 1.25× slower than eager"),
+        (1000.0, 1000.0, "; then no difference beyond 2 % to eager"),
+        (1000.0, 1012.0, "; then not enough to tell, 0.977× to 0.999× as fast as eager"),
     ],
 )
 def test_a_program_that_compiling_does_not_help_is_told_so(eager_us: float, compiled_us: float, says: str) -> None:
-    assert of_paying(8_000_000.0, pairs(eager_us, compiled_us)) == says
+    assert of_paying(found(eager_us, compiled_us)) == says
 
 
 def test_of_few_rounds_nothing_is_said() -> None:
-    assert of_paying(8_000_000.0, pairs(2000.0, 1000.0, 4)) == ""
+    assert of_paying(found(2000.0, 1000.0, 4)) == ""
 
 
 def test_a_program_that_read_its_code_from_a_cache_says_nothing_of_compiling() -> None:
     assert of_compiling(STEPS[1:]) == ""
-    assert of_paying(0.0, pairs(2000.0, 1000.0)) == "; then 2.00× faster than eager"
+    assert of_paying(found(2000.0, 1000.0, first_us=1000.0)) == "; then 2.00× faster than eager"
+
+
+def test_of_several_callables_each_is_told_or_that_it_was_not() -> None:
+    alone = {f"part_{at} (p.py:{at})": pairs(2000.0, 1000.0 * at) for at in (1, 2)} | {"part_3 (p.py:3)": []}
+    alone |= {f"more_{at} (p.py)": [] for at in range(MOST_ALONE)}
+    told = alone_words(Found(alone=alone))
+    assert told[0].startswith("compiling part_1 (p.py:1) makes the step 2.00× faster (1.9")
+    assert told[1:3] == [
+        "compiling part_2 (p.py:2): no difference beyond 2 %",
+        "compiling part_3 (p.py:3): not told apart, too few rounds",
+    ]
+    assert told[-1] == "3 more callables not looked at one by one"

@@ -13,47 +13,56 @@ from tracekit.analysis.nesting import make_line, nearest, nest
 from tracekit.analysis.window import columns
 from tracekit.model.sequence import CPP
 from tracekit.model.trace import Trace
+from tracekit.names import NO_WORK, plain_name
 
 #: `aten::add`, `flash_attn::forward`, and Inductor's C++ kernels; autograd's nodes and compiled regions only hold them.
-WORKING = re.compile(rf"(?!autograd::)\w+::\w|(graph_\d+_)?{FUSED}")
-#: What only looks at the same memory otherwise, or is yet to be written.
-VIEWS = re.compile(
-    r"aten::(view|_unsafe_view|t|transpose|permute|expand|expand_as|select|slice|narrow|squeeze|unsqueeze|split\w*|chunk"
-    r"|unbind|unflatten|as_strided|detach|alias|empty\w*|unfold|diagonal|movedim|swapaxes|lift_fresh|resolve_\w+)_?$"
+WORKING = re.compile(rf"(?!(torch::)?autograd::)\w+::\w|(graph_\d+_)?{FUSED}")
+#: What copies, if at all, by another operator within.
+HOLDING = frozenset(("contiguous", "expand_as", "flatten", "numpy_T", "ravel", "type_as"))
+#: A library's work, by what the operator is called.
+PRODUCT = re.compile(
+    r"(.*mkl.*linear|q?linear|_?(int_|grouped_|scaled_)?(b|add|addb|baddb)?mm|matmul|(add)?mv|(tensor)?dot|einsum|inner)(_|$)"
 )
-#: What operators are called that a library multiplies matrices for.
-PRODUCT = re.compile(r"_?(addmm|mm|bmm|baddbmm|addbmm|linear|matmul|mv|addmv|dot|einsum|mkl_linear|scaled_mm)")
 LIBRARY = ("gemm", "attention", "convolution")
-POINTWISE = re.compile(r"(add|sub|mul|div|neg|exp|log|r?sqrt|pow|tanh|sigmoid|where|clamp|masked_fill|fill|zero)_?$")
+#: Work that no library does, by the operators that it has most.
+PLAIN = {
+    **dict.fromkeys(("copy", "clone", "_to_copy", "cat", "stack", "index_select", "gather", "repeat", "roll"), "copy"),
+    **dict.fromkeys(("sum", "mean", "max", "min", "amax", "amin", "any", "all", "var", "std", "norm"), "reduction"),
+    **dict.fromkeys(
+        """add sub rsub mul div neg abs exp log sqrt rsqrt pow sin cos tanh sigmoid where clamp maximum minimum
+        masked_fill fill zero lerp addcmul addcdiv threshold_backward""".split(),
+        "pointwise",
+    ),
+}
 
 
 def cpu_work(trace: Trace) -> Trace:
-    """The trace with its outermost operators as activities of device 0, a stream a thread. What a library does within
-    one is called after that (`aten::addmm` of `aten::linear`), an Inductor kernel without the number of its graph. Each
-    is launched by a call that takes no time, where that begins, or else the last operator in it: a dispatch mode's
-    spans are around that, and not around what it was taken apart from."""
-    operators = trace.host.filter(pl.col("kind") == "op")
+    """The trace with its outermost operators as activities of device 0, a stream a thread. One that is there for a
+    library's call is called after that (`aten::addmm` of `aten::linear`), an Inductor kernel without the number of its
+    graph. Each is launched by a call that takes no time, where that begins, or else the last operator in
+    it: a dispatch mode's spans are around that, and not around what it was taken apart from."""
+    operators = trace.host.filter((pl.col("kind") == "op") & (pl.col("end_ns") > pl.col("start_ns")))
     distinct = operators["name"].unique()
-    wanted = [WORKING.match(name) is not None and VIEWS.match(name) is None for name in distinct]
+    known = distinct.filter(pl.Series([_works(name) for name in distinct], dtype=pl.Boolean))
     # Those of one thread stay in the order of their start.
-    known = distinct.filter(pl.Series(wanted, dtype=pl.Boolean))
     operators = operators.filter(pl.col("name").is_in(known.implode())).sort("thread", maintain_order=True)
     threads, starts, ends = columns(operators, "thread", "start_ns", "end_ns")
     line = make_line(trace, np.unique(threads))
     parents = nest(line.place(threads, starts), line.place(threads, ends)).parents
     outermost, rows = np.flatnonzero(parents < 0), np.arange(len(parents))
     around = np.where(parents < 0, rows, nearest(parents, parents < 0))
-    # Of each outermost one the last library call in it, which stands the deepest.
-    of_library = operators["name"].is_in([name for name in known if _family(name) in LIBRARY]).to_numpy()
+    # Of each outermost one the last library call in it, which stands the deepest: of one kind with what it is itself.
+    families = {name: _family(name) for name in known}
+    codes = operators["name"].replace_strict({name: CODES.get(each, 0) for name, each in families.items()}).to_numpy()
+    by_library = (codes > 0) & (codes[around] == codes)
     named, last = rows.copy(), rows.copy()
     last[around] = rows
     for each in (named, last):
-        each[around[of_library]] = rows[of_library]
+        each[around[by_library]] = rows[by_library]
     told = operators[outermost].with_columns(
         name=operators["name"].gather(named[outermost]), called_ns=operators["start_ns"].gather(last[outermost])
     )
     told = told.sort("start_ns", maintain_order=True).with_row_index("correlation")
-    families = {name: _family(name) for name in known}
     names = {name: GRAPH_PREFIX.sub("", name) for name in known}
     activities = told.with_columns(
         kind=pl.col("name").replace_strict(families, return_dtype=pl.String),
@@ -65,14 +74,25 @@ def cpu_work(trace: Trace) -> Trace:
     return replace(trace, activities=_like(activities, trace.activities), calls=_like(calls, trace.calls))
 
 
+#: A number a kind of library work; 0 is none.
+CODES = {family: number for number, family in enumerate(LIBRARY, 1)}
+
+
+def _works(operator: str) -> bool:
+    name = plain_name(operator)
+    return WORKING.match(operator) is not None and name not in NO_WORK and name not in HOLDING
+
+
 @cache
 def _family(operator: str) -> str:
     if FUSED in operator:
         return CPP
-    name = operator.partition("::")[2]
-    if PRODUCT.match(name):
-        return "gemm"
-    return "pointwise" if POINTWISE.match(name) else family_of(name)
+    name = plain_name(operator)
+    if name in PLAIN:
+        return PLAIN[name]
+    family = "gemm" if PRODUCT.match(name) else family_of(name)
+    # How long a collective of gloo is at work its own operator does not say.
+    return "other" if family == "communication" else family
 
 
 def _like(table: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:

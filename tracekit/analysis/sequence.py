@@ -56,7 +56,13 @@ def list_work(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     return _order_work(trace, find_scope(trace, window, steps))[0]
 
 
-def _order_work(trace: Trace, scope: Scope) -> tuple[Sequence, pl.DataFrame]:
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _order_work(
+    trace: Trace, scope: Scope, typical: Callable[[list[float]], float] = _mean
+) -> tuple[Sequence, pl.DataFrame]:
     """The sequence, and the window's activities as a table in the order of `in_launch_order`, with the `place` of each
     in the sequence: steps that ran the same share theirs."""
     work = in_launch_order(scope)
@@ -82,7 +88,7 @@ def _order_work(trace: Trace, scope: Scope) -> tuple[Sequence, pl.DataFrame]:
     same = zip(
         *([activities[begin + at] for at in each] for begin, each in zip(edges, orders, strict=False)), strict=True
     )
-    means = tuple(replace(each[0], duration_us=sum(one.duration_us for one in each) / count) for each in same)
+    means = tuple(replace(each[0], duration_us=typical([one.duration_us for one in each])) for each in same)
     places = np.concatenate([np.argsort(each) for each in orders])
     return Sequence(means, 1.0, source), work.with_columns(place=places)
 
@@ -216,13 +222,16 @@ def _decoded(text: str | None) -> list[Any]:
 
 
 def list_and_draw(
-    trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None
+    trace: Trace,
+    window: str = "auto",
+    steps: tuple[int, int] | None = None,
+    typical: Callable[[list[float]], float] = _mean,
 ) -> tuple[Sequence, StepTimeline | None]:
     """What `list_work` gives, and the step of median length among those with work on the first GPU, or the whole
-    recording where no steps are marked. None without GPU activity in the window. Raises TracekitError when nothing
-    matches `window`."""
+    recording where no steps are marked. None without GPU activity in the window. Of steps that ran the same each
+    activity's duration is what is `typical` of them. Raises TracekitError when nothing matches `window`."""
     scope = find_scope(trace, window, steps)
-    sequence, work = _order_work(trace, scope)
+    sequence, work = _order_work(trace, scope, typical)
     return sequence, _drawn(trace, scope, work) if scope.windows and work.height else None
 
 

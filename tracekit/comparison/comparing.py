@@ -44,7 +44,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     matched = coverage.measure_coverage(groups) if groups else None
     # Of CPU runs groups show where time went: nothing is concluded from them.
-    of_gpu = groups if a.analysis.gpu else ()
+    of_gpu = () if a.on_cpu or b.on_cpu else groups
     unused = why_no_provenance(a, b) if cells and of_gpu else None
     doubts = (
         *coverage.find_little_matched(matched),
@@ -70,7 +70,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
             *find_fallbacks(a, b),
             *find_unfairness(a, b, joined=bool(exposed)),
             *of_job,
-            *(doubts if a.analysis.gpu else ()),
+            *(() if a.on_cpu or b.on_cpu else doubts),
             *unlike,
         ),
         traffic=coverage.total_traffic(of_gpu),

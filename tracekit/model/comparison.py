@@ -134,6 +134,11 @@ class Side(SideFigures, frozen=True):
         return max(self.analysis.window.steps, 1)
 
     @property
+    def on_cpu(self) -> bool:
+        """Whether it has no GPU figures: its activities are a CPU's outermost operators then."""
+        return self.analysis.gpu is None
+
+    @property
     def wall_us(self) -> float | None:
         """The median unprofiled call; None when the side was never timed."""
         if not (self.form and self.form.wall_us):

@@ -59,15 +59,15 @@ class Compiled:
         return f"{self.name} ({self.place})"
 
 
-Entered = Callable[[Compiled, tuple[Any, ...], dict[str, Any]], None]
+Entered = Callable[[Compiled, tuple[Any, ...], dict[str, Any]], bool]
 Left = Callable[[Compiled], None]
 
 
 class Watch:
     """The callables that are compiled in this process, in the order they were asked for.
 
-    `entered` and `left` hear of the outermost calls of each thread. `again` says, where one raised, whether to call
-    once more. `set_stance` is torch's own.
+    `entered` and `left` hear of the outermost calls of each thread. What `entered` has made eager for one call is
+    undone by `restore`. `again` says, where a call raised, whether to call once more.
     """
 
     def __init__(
@@ -75,13 +75,10 @@ class Watch:
         entered: Entered,
         left: Left,
         again: Callable[[Compiled, Exception], bool],
-        set_stance: Callable[[str], object],
+        restore: Callable[[], None],
     ) -> None:
         self.found: list[Compiled] = []
-        #: Whose calls alone run eager, by its label, while all else is compiled.
-        self.alone: str | None = None
-        self._set_stance = set_stance
-        self._entered, self._left, self._again = entered, left, again
+        self._entered, self._left, self._again, self._restore = entered, left, again, restore
         self._depths = threading.local()
         self._modules: weakref.WeakKeyDictionary[nn.Module, Compiled] = weakref.WeakKeyDictionary()
         self._process = os.getpid()
@@ -155,11 +152,9 @@ class Watch:
         if self.is_inside or os.getpid() != self._process:
             return call(*args, **options)
         found.calls += 1
-        self._entered(found, args, options)
+        is_alone = self._entered(found, args, options)
         self._depths.inside = True
-        again, alone = False, self.alone == found.label
-        if alone:
-            self._set_stance("force_eager")
+        again = False
         try:
             try:
                 result = call(*args, **options)
@@ -173,8 +168,8 @@ class Watch:
                 result = call(*args, **options)
         finally:
             self._depths.inside = False
-            if alone:
-                self._set_stance("default")
+            if is_alone:
+                self._restore()
         self._left(found)
         return result
 

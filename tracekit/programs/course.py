@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Generator
 from functools import partial
+from itertools import chain
 from statistics import median
 from typing import Literal
 
@@ -25,7 +26,7 @@ from tracekit.model.timing import StoppingRule, StopReason
 from tracekit.programs.plan import Kind
 from tracekit.programs.recording import ProgramRecording, warm_steps
 from tracekit.programs.together import Together
-from tracekit.statistics.interval import Values
+from tracekit.statistics.interval import FEWEST, Values
 
 #: The program's own start is over when so many steps in a row compiled nothing.
 QUIET_STEPS = 3
@@ -37,7 +38,7 @@ LONG_STEP_US = 100_000.0
 #: After so many rounds it is recorded, however wide the interval is.
 MOST_ROUNDS = 40
 #: Of several callables so many are looked at one by one, in so much of the time budget, and so many rounds each.
-MOST_ALONE, SHARE_ALONE, MOST_ROUNDS_ALONE = 6, 0.5, 20
+MOST_ALONE, SHARE_ALONE, MOST_ROUNDS_ALONE = 6, 1.0, 20
 #: What stands between two steps is part of the loop; so many times the usual is evaluation, a checkpoint or the like.
 INTERRUPTION, INTERRUPTION_US = 10.0, 10_000.0
 #: The recordings of each variant: its kind, and how many steps are published.
@@ -84,6 +85,7 @@ class Found(Struct):
     cache_was_empty: bool | None = None
     quiet: bool = False
     first_eager_us: list[float] = []  #: Its first steps.
+    late_us: list[float] = []  #: Compiled steps in which something was compiled after the first ones.
     blocks: list[Block] = []
     steps_of_block: int = 0
     #: Of steps of each variant, how long they were before their first compiled call.
@@ -91,7 +93,8 @@ class Found(Struct):
     stopped: StopReason = "interrupted"
     seconds: float = 0.0
     recordings: dict[tuple[FormName, RecordingKind], ProgramRecording] = {}
-    #: Of each of several callables, by its label: blocks in which it alone was eager, and their compiled partners.
+    #: Of each of several callables, by its label: blocks in which it alone was eager, and their compiled partners. None
+    #: where its turn did not come.
     alone: dict[str, list[tuple[Block, Block]]] = {}
     no_eager: str | None = None  #: Why no eager step counts.
     no_recording: str | None = None
@@ -102,7 +105,8 @@ class Found(Struct):
 class Course:
     """Fills `found`. `switch` makes the steps that follow those of a variant, or one callable alone eager; `is_own`
     says of a label whether the program compiles that callable, and no library. `device` says where steps run, `write`
-    keeps a recording, `part` hears when something was measured. Ranks take it together."""
+    keeps a recording, `part` hears when something was measured, `recorded` when all was but each callable alone. Ranks
+    take it together."""
 
     def __init__(
         self,
@@ -116,12 +120,13 @@ class Course:
         switch: Callable[[FormName, str | None], None],
         write: Callable[[ProgramRecording, FormName, RecordingKind], None],
         part: Callable[[], object],
+        recorded: Callable[[], object],
         *,
         says_its_beginning: bool,
     ) -> None:
         self._found, self._forms, self._rule, self._ranks = found, forms, rule, ranks
         self._device, self._switch_to, self._write, self._part = device, switch, write, part
-        self._is_own = is_own
+        self._is_own, self._recorded = is_own, recorded
         self._shuffle = random.Random(seed).shuffle
         self._whole = says_its_beginning
         self._varies = False
@@ -157,8 +162,9 @@ class Course:
             for kind, count in RECORDINGS:
                 yield from self._record(form, kind, count)
         self._switch_to("compiled", None)
-        own = dict.fromkeys(label for step in last for label in step.calls if self._is_own(label))
-        yield from self._each_alone(rule, self._ranks.first([*own][:MOST_ALONE]))
+        self._recorded()
+        own = [label for step in last for label in step.calls if self._is_own(label)]
+        yield from self._each_alone(rule, [*dict.fromkeys(chain(*self._ranks.all(own)))])
         self._switch_to("compiled", None)
 
     def _rounds(self, rule: StoppingRule) -> Waiting:
@@ -190,8 +196,13 @@ class Course:
         found = self._found
         if len(labels) < 2 or len(self._forms) < 2 or found.no_eager or found.no_recording:
             return
-        budget = SHARE_ALONE * rule.budget_seconds / len(labels)
-        for label in labels:
+        found.alone = {label: [] for label in labels}
+        budget = SHARE_ALONE * rule.budget_seconds / min(len(labels), MOST_ALONE)
+        usual_us = max(self._ranks.all(max(block.us for block in found.blocks)))
+        # Each of the fewest rounds has two blocks, and before each a step at least.
+        if FEWEST * 2 * (found.steps_of_block + 1) * usual_us > budget * 1e6:
+            return
+        for label in labels[:MOST_ALONE]:
             stopping = Stopping(replace(rule, budget_seconds=budget), lambda _: None)
             began, blocks = time.monotonic(), list[Block]()
             for rounds in range(1, MOST_ROUNDS_ALONE + 1):
@@ -200,12 +211,13 @@ class Course:
                 for form in order:
                     yield from self._turn(form, alone=label if form == "eager" else None)
                     blocks.append((yield from self._block(form)))
-                if any(self._ranks.all(self.against_eager)):
-                    return
-                pairs = found.alone[label] = paired(blocks)
-                reason = stopping.reason(len(pairs), partial(_ratios, pairs), rounds, time.monotonic() - began)
-                if self._ranks.first(reason):
+                    if any(self._ranks.all(self.against_eager)):
+                        return
+                pairs, seconds = paired(blocks), time.monotonic() - began
+                reason = stopping.reason(len(pairs), partial(_ratios, pairs), rounds, seconds)
+                if self._ranks.first(reason is not None or seconds > 2 * budget):
                     break
+            found.alone[label] = pairs
         self._part()
 
     def _logs(self) -> Values:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.measure.plan import rank_here
@@ -94,6 +95,7 @@ class Host:
             self._draft,
             say,
             self._save,
+            self._finish,
             self._measured,
             eager=plan.eager,
         )
@@ -114,8 +116,9 @@ class Host:
         self._finish()
         in_main = threading.current_thread() is threading.main_thread()
         if not self._rank:
+            budget = self._plan.budget_seconds
             say(
-                "measured; "
+                ("the first steps are over; " if budget == 0 else "measured; ")
                 + ("the program is ended (--stop)" if self._plan.stop and in_main else "the program goes on compiled")
             )
         if self._plan.stop and not in_main:
@@ -134,17 +137,19 @@ class Host:
         run = run_of(
             self._session, Path(self._plan.program).name, self._plan.command, self._started, rule, self._plan.seed
         )
-        store.save(run, self._draft)
+        store.save(replace(run, status="complete") if self._is_finished else run, self._draft)
         return bool(run.forms)
 
     def _finish(self) -> bool:
         """Writes the run, where there is anything to write, under its name; whether there was."""
         session = self._session
-        if self._is_finished or self._rank or session is None or self._draft is None or not session.found.quiet:
+        if self._rank or session is None or self._draft is None or not session.found.quiet:
             return self._is_finished
-        if self._save() and session.found.recordings:
-            store.finish(store.load(self._draft), self._draft)
+        if self._save() and session.found.recordings and not self._is_finished:
+            self._draft = store.finish(store.load(self._draft), self._draft)
             self._is_finished = True
+        elif self._is_finished:
+            return True
         else:
             store.clear(self._draft)
             self._draft = None

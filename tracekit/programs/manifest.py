@@ -86,7 +86,7 @@ def timings_of(found: Found) -> Timings:
 
 def _form(form: FormName, session: Session, timings: Timings, rule: StoppingRule) -> FormResult:
     found, compilation = session.found, None
-    first_us = tuple(found.first_eager_us) if form == "eager" else tuple(step.us for step in found.first)
+    first_us = tuple(found.first_eager_us) if form == "eager" else (*(step.us for step in found.first), *found.late_us)
     if form == "compiled" and session.events is not None:
         events = session.events
         alive = ((each.name, each.module) for each in session.watch.found)
@@ -145,7 +145,9 @@ def notes_of(session: Session) -> list[str]:
         told.append(
             "Inductor's C++ kernels are not recorded of a program: their time counts as the compiled wrapper's."
         )
-    told += [f"{line[0].upper()}{line[1:]}, all else compiled." for line in alone_words(found)]
+    alone = alone_words(found)
+    told += [f"{line[0].upper()}{line[1:]}." for line in alone]
+    told += ["Each of these alone, with what it calls, was eager against all compiled."] if alone else []
     told += [why for why in (found.no_eager, found.no_recording) if why]
     by_library = [each for each in session.watch.found if each.by_library and each.calls]
     if by_library:

@@ -44,7 +44,8 @@ MOST_STRAYS = 2
 
 class Session:
     """One program. `rule` says when to stop on a device, `say` tells its user a line, `part` hears when something was
-    measured, `measured` when all was. Recordings go into `folder`."""
+    measured, `recorded` when the run is whole but for what each callable brings, `measured` when all is over.
+    Recordings go into `folder`."""
 
     def __init__(
         self,
@@ -55,16 +56,18 @@ class Session:
         folder: Path,
         say: Callable[[str], None],
         part: Callable[[], object],
+        recorded: Callable[[], object],
         measured: Callable[[], None],
         *,
         eager: bool,
     ) -> None:
         self._asked, self._rule, self._seed, self._name = asked, rule, seed, name
         self._folder, self._say, self._part, self._measured = folder, say, part, measured
+        self._recorded = recorded
         self._forms = FORMS if eager else FORMS[1:]
         self.found, self.ranks = Found(), Together()
         self._set_stance: Callable[..., object] = torch.compiler.set_stance
-        self.watch = Watch(self._entered, self._left, self._again, self._set_stance)
+        self.watch = Watch(self._entered, self._left, self._again, self._set_variant)
         self._steps, self._enders = Steps(asked, self._begun, self._ended), Enders()
         self.log = DiagnosticLog()
         self._call_of_log = self.log.counted(lambda: None)
@@ -100,10 +103,12 @@ class Session:
 
     def close(self) -> None:
         """The program is over."""
-        if self._waiting is not None and threading.get_ident() == self._thread:
-            self._waiting.close()
-        self._listening.close()
-        self.ranks.close()
+        try:
+            if self._waiting is not None and threading.get_ident() == self._thread:
+                self._waiting.close()
+            self._listening.close()
+        finally:
+            self.ranks.close()
 
     @property
     def compiling_us(self) -> float:
@@ -122,12 +127,13 @@ class Session:
         # A fork is none of ours, and steps are of one thread.
         return threading.get_ident() != self._thread or os.getpid() != self._process
 
-    def _entered(self, found: Compiled, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    def _entered(self, found: Compiled, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+        """Whether this call alone runs eager."""
         try:
             if not self._thread and not found.by_library:
                 self._begin()
             if self._is_deaf:
-                return
+                return False
             self._steps.find_function()
             if not self._calls:
                 self._first_call_ns = time.perf_counter_ns()
@@ -138,8 +144,12 @@ class Session:
                 self._stray()
             if self._course is not None and self._course.is_first_eager:
                 self._versions = _versions(found)
+            if self._alone == found.label and not self._is_astray:
+                self._set_stance("force_eager")
+                return True
         except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
             self._turn_off(cause(error))
+        return False
 
     def _stray(self) -> None:
         """An eager step does not end: the program evaluates, its loop is over, or it raises. The rest is compiled."""
@@ -147,7 +157,6 @@ class Session:
             return
         self._is_astray, self._strays = True, self._strays + 1
         self._set_stance("default")
-        self.watch.alone = None
         if self._strays > MOST_STRAYS:
             self._turn_off("eager steps do not come to their end")
 
@@ -175,6 +184,7 @@ class Session:
             self._switch,
             self._write,
             self._part,
+            self._recorded,
             says_its_beginning=self._asked.kind in ("span", "function"),
         )
         self._waiting = self._course.run()
@@ -218,7 +228,10 @@ class Session:
                 self._start_again()
             self.found.kind = kind
             self.found.steps += 1
-            self._waiting.send(self._step())
+            step = self._step()
+            if self.found.quiet and step.compilations and self.form == "compiled":
+                self.found.late_us.append(step.us)
+            self._waiting.send(step)
             self._forget_calls()
             self._call_of_log()
             self._began_ns = time.perf_counter_ns()
@@ -269,7 +282,6 @@ class Session:
             self._set_variant()
 
     def _set_variant(self) -> None:
-        self.watch.alone = self._alone
         self._set_stance("force_eager" if self.form == "eager" and self._alone is None else "default")
 
     def _watch_stance(self) -> None:
@@ -303,7 +315,8 @@ class Session:
         self.raised_in_eager = True
         if not is_out_of_memory(error):
             return False
-        self._course.against_eager = f"out of memory in eager {found.name}"
+        eager = found.name if self._alone is None else self._alone
+        self._course.against_eager = f"out of memory in eager {eager}"
         self._switch("compiled", None)
         return self._course.is_first_eager and bool(self._versions) and self._versions == _versions(found)
 

@@ -7,10 +7,10 @@ from statistics import median
 
 import numpy as np
 
-from tracekit.numbers import counted, duration, times
-from tracekit.programs.course import Block, Found, Step, paired
+from tracekit.numbers import counted, duration, percent, times
+from tracekit.programs.course import MOST_ALONE, Block, Found, Step, paired
 from tracekit.programs.session import Session
-from tracekit.statistics.interval import FEWEST
+from tracekit.statistics.interval import FEWEST, Values
 from tracekit.statistics.steady import mean_interval
 
 STEP_WORDS = {
@@ -22,6 +22,8 @@ STEP_WORDS = {
 }
 #: So many steps that compiled, and callables, are named.
 MOST_TOLD = 5
+#: What differs by less is as fast.
+SAME = 0.02
 
 
 def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]:
@@ -50,8 +52,11 @@ def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]
     if not found.first:
         return [*lines, f"no step was seen; compiled are {names}: say what a step is by --step, or tracekit.step()"]
     kind = STEP_WORDS[found.kind] if found.kind else "not known"
-    paid = of_paying(session.compiling_us, paired(found.blocks))
-    lines.append(f"{counted(found.steps, 'step')} measured, each {kind}{of_compiling(found.first)}{paid}")
+    late = f", {counted(len(found.late_us), 'step')} later" if found.late_us else ""
+    seen = "watched" if not found.blocks else "measured"
+    compiling = of_compiling(found.first)
+    compiling += late if compiling else ""
+    lines.append(f"{counted(found.steps, 'step')} {seen}, each {kind}{compiling}{of_paying(found)}")
     lines += alone_words(found)
     if found.off:
         lines.append(f"measuring ended early: {found.off}")
@@ -62,42 +67,61 @@ def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]
     if found.no_recording:
         lines.append(f"no recording, so no report: {found.no_recording}")
     elif not found.done:
-        lines.append(
-            "the program ended before both variants were timed and recorded, so no report: let it make more steps"
-        )
+        lines.append("the program ended before all was timed and recorded, so no report: let it make more steps")
     return lines
 
 
-def of_paying(compiling_us: float, pairs: list[tuple[Block, Block]]) -> str:
+def of_paying(found: Found) -> str:
     """`; then 1.34× faster than eager: pays after about 210 steps`, where the difference is more than chance."""
+    pairs = paired(found.blocks)
     if len(pairs) < FEWEST:
         return ""
-    found = mean_interval(np.log([eager.us / compiled.us for eager, compiled in pairs]))
-    if found.low <= 0 <= found.high:
-        return "; then no difference to eager was found"
-    if found.high < 0:
-        return f"; then {times(math.exp(-found.middle))} slower than eager: never pays"
-    saved_us = median(eager.us for eager, _ in pairs) * (1 - math.exp(-found.middle))
-    pays = f": pays after about {float(f'{compiling_us / saved_us:.2g}'):,.0f} steps" if compiling_us else ""
-    return f"; then {times(math.exp(found.middle))} faster than eager{pays}"
+    said, than, _ends = as_fast(pairs)
+    if not said.endswith("faster"):
+        return f"; then {said} {than} eager"
+    eager_us, compiled_us = (median(pair[at].us for pair in pairs) for at in (0, 1))
+    # What compiling calls took more than others do, less what the first eager ones did.
+    cost_us = _more_than_usual([*(step.us for step in found.first), *found.late_us], compiled_us)
+    cost_us -= _more_than_usual(found.first_eager_us, eager_us)
+    saved_us = eager_us * (1 - math.exp(-mean_interval(_logs(pairs)).middle))
+    pays = f": pays after about {float(f'{cost_us / saved_us:.2g}'):,.0f} steps" if cost_us > 0 < saved_us else ""
+    return f"; then {said} than eager{pays}"
+
+
+def _more_than_usual(calls_us: list[float], usual_us: float) -> float:
+    return math.fsum(calls_us) - len(calls_us) * usual_us
+
+
+def _logs(pairs: list[tuple[Block, Block]]) -> Values:
+    return np.log([eager.us / compiled.us for eager, compiled in pairs])
+
+
+def as_fast(pairs: list[tuple[Block, Block]]) -> tuple[str, str, str]:
+    """`1.31× faster`, with `than` behind it and `1.28× to 1.35×`; else `no difference beyond 2 %`, or that it is not
+    enough to tell."""
+    found = mean_interval(_logs(pairs))
+    ends = f"{times(math.exp(found.low))} to {times(math.exp(found.high))}"
+    if max(abs(found.low), abs(found.high)) < math.log(1 + SAME):
+        return f"no difference beyond {percent(SAME, 0)}", "to", ends
+    if found.low <= 0 <= found.high or abs(found.middle) < math.log(1 + SAME):
+        return f"not enough to tell, {ends} as fast", "as", ends
+    if found.middle > 0:
+        return f"{times(math.exp(found.middle))} faster", "than", ends
+    return f"{times(math.exp(-found.middle))} slower", "than", f"{ends} as fast"
 
 
 def alone_words(found: Found) -> list[str]:
-    """`compiling Encoder (train.py:12) makes the step 1.31× faster (1.28 to 1.35)`, of each of several callables."""
+    """`compiling Encoder (train.py:12) makes the step 1.31× faster (1.28× to 1.35×)`, of each of several callables."""
     told = []
-    for label, pairs in found.alone.items():
+    for label, pairs in [*found.alone.items()][:MOST_ALONE]:
         if len(pairs) < FEWEST:
+            told.append(f"compiling {label}: not told apart, too few rounds")
             continue
-        ratio = mean_interval(np.log([eager.us / compiled.us for eager, compiled in pairs]))
-        low, high = math.exp(ratio.low), math.exp(ratio.high)
-        faster = ratio.low > 0
-        if ratio.low <= 0 <= ratio.high:
-            told.append(f"compiling {label}: no difference to the step was found ({low:.3g} to {high:.3g}× as fast)")
-        else:
-            low, high = (low, high) if faster else (1 / high, 1 / low)
-            how = f"{times(math.exp(abs(ratio.middle)))} {'faster' if faster else 'slower'}"
-            told.append(f"compiling {label} makes the step {how} ({low:.3g} to {high:.3g})")
-    return told
+        said, than, ends = as_fast(pairs)
+        known = f"compiling {label} makes the step {said} ({ends})"
+        told.append(known if than == "than" else f"compiling {label}: {said}")
+    more = len(found.alone) - MOST_ALONE
+    return [*told, f"{counted(more, 'more callable')} not looked at one by one"] if more > 0 else told
 
 
 def of_compiling(steps: list[Step]) -> str:

@@ -68,5 +68,5 @@ class Together:
         group, self._group = self._group, None
         if group is not None:
             # The program may have destroyed all groups, ours too.
-            with suppress(ValueError, AssertionError):
+            with suppress(Exception):
                 dist.destroy_process_group(group)

@@ -84,17 +84,29 @@ class Reading(Struct, frozen=True):
         moment by moment: both None where it did nothing, where it did too much to look at one by one, and where shapes
         were not asked for; the latter where it is not to be drawn."""
         analysis = self.analyze(trace)
-        if self.shapes and analysis.cpu is not None:
-            from tracekit.analysis.cpu_work import cpu_work
-
-            trace = cpu_work(trace)
-        if not self.shapes or not 0 < trace.activities.height <= MOST_ACTIVITIES:
+        if not self.shapes:
+            return analysis, None, None
+        if analysis.cpu is not None:
+            # A CPU's steps differ more than a GPU's: of a few one may be anything.
+            return analysis, *self._look_at_operators(trace)
+        if not 0 < trace.activities.height <= MOST_ACTIVITIES:
             return analysis, None, None
         from tracekit.analysis.sequence import list_and_draw, list_work
 
         if not self.drawn:
             return analysis, list_work(trace, self.window, self.steps), None
         return analysis, *list_and_draw(trace, self.window, self.steps)
+
+    def _look_at_operators(self, trace: Trace) -> tuple[Sequence | None, StepTimeline | None]:
+        from statistics import median
+
+        from tracekit.analysis.cpu_work import cpu_work
+        from tracekit.analysis.sequence import list_and_draw
+
+        work = cpu_work(trace)
+        if not 0 < work.activities.height <= MOST_ACTIVITIES:
+            return None, None
+        return list_and_draw(work, self.window, self.steps, typical=median)
 
 
 def parse_steps(text: str | None) -> tuple[int, int] | None:

@@ -145,7 +145,7 @@ def _with_operators(sides: Drawn) -> Drawn | None:
 
 
 def _on_cpu(sides: Drawn) -> bool:
-    return all(side.analysis.gpu is None for _, side, _ in sides)
+    return all(side.on_cpu for _, side, _ in sides)
 
 
 def _thinned(sides: Drawn) -> Drawn:
@@ -237,7 +237,7 @@ def _drawn(
 def _recording(sides: Drawn, numbers: list[dict[int, int]], *, with_operators: bool) -> dict[str, Any]:
     told = []
     for letter, side, timeline in sides:
-        kind = "thread" if side.analysis.gpu is None else "stream"
+        kind = "thread" if side.on_cpu else "stream"
         lanes = [f"{kind} {stream}" if stream is not None else "GPU" for stream in timeline.streams]
         if len(lanes) > MOST_LANES:
             lanes = [*lanes[: MOST_LANES - 1], f"{len(lanes) - MOST_LANES + 1} more {kind}s"]
@@ -289,7 +289,7 @@ def _notes(sides: Drawn, *, with_operators: bool) -> list[str]:
         several = several or steps > 1
         of_all = f" of {steps:,}" if steps > 1 else ""
         what = "whole" if timeline.step is None else f"step {timeline.step}{of_all}"
-        trace = "trace" if side.analysis.gpu is None else TRACES.get(kind, "trace")
+        trace = "trace" if side.on_cpu else TRACES.get(kind, "trace")
         spans.setdefault(f"{trace}, {what}", []).append(letter)
     words = "; ".join(f"{', '.join(of)}: {span}" if len(spans) > 1 else span for span, of in spans.items())
     each_own = ", each side from its own start" if len(sides) > 1 else ""

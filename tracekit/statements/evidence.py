@@ -136,7 +136,7 @@ class SameKernelOtherTime(Evidence):
     inputs: Change[Sequence[Sizes]] | None = None  #: None where they are the same, or not known.
 
     def long(self) -> str:
-        took = f"Same kernel, {duration(self.before_us)} -> {duration(self.after_us)} per call."
+        took = f"Same kernel, {duration(self.before_us)} -> {duration(self.after_us)} each."
         if self.inputs is None:
             return took
         before, after = (", ".join(map(size_words, sizes)) for sizes in (self.inputs.before, self.inputs.after))

@@ -9,11 +9,11 @@ from tracekit.comparison.matching.operators import (
     kernel_epilogue,
     masking_of,
     operator_epilogue,
-    plain_name,
     same_inputs,
 )
 from tracekit.model.groups import Change, KernelCounts
 from tracekit.model.sequence import Activity, Operator
+from tracekit.names import plain_name
 from tracekit.statements import evidence
 
 GEMM = product(64, 64, 64, call=0)

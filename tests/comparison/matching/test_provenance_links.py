@@ -58,7 +58,7 @@ def make_eager(*launched: Launched) -> prov.EagerOps:
 _order = count()
 
 
-def make_node(op: str, line: str = "m.py:1", module: str | None = "m") -> prov.GraphNode:
+def make_node(op: str, line: str | None = "m.py:1", module: str | None = "m") -> prov.GraphNode:
     number, operator = next(_order), f"aten.{op}.default"
     sizes = (prov.TensorShape((8,), "float32"),)
     return prov.GraphNode(f"{op}_{number}", operator, operator, module, line, number, sizes)
@@ -261,6 +261,14 @@ def test_what_was_not_compiled_is_linked_kernel_by_kernel() -> None:
 def test_what_runs_between_two_graphs_of_a_broken_model_is_not_taken_for_work_saved(kernel, linked_too):
     cells, _ = linked([*BLOCK, ran("nonzero", "nonzero", line="m.py:9")], make_compiled([*RUN, *outside(kernel)]))
     assert set(cells) == BOTH | linked_too
+
+
+def test_a_node_without_a_line_is_the_work_of_an_operator_of_its_module() -> None:
+    """As of a module of torch's alone: dropout is `bernoulli_`, `div_` and `mul` in eager code."""
+    eager = [ran("gelu", "gelu"), *(ran(name, name) for name in ("bernoulli_", "div_", "mul"))]
+    nodes = [make_node("gelu", None), make_node("native_dropout", None)]
+    (cell,), _ = linked(eager, make_compiled(in_call(0, (FUSED, FUSED)), nodes, [(FUSED, [0, 1])]))
+    assert (cell.a, cell.b, cell.exact) == ((0, 1, 2, 3), (0,), False)
 
 
 def test_where_numbers_differ_what_is_left_is_not_taken_for_work_saved() -> None:

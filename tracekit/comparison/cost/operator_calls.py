@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from tracekit.comparison.cost.flops import flops_of, is_counted
 from tracekit.comparison.cost.traffic import bytes_of
 from tracekit.comparison.matching.common_subsequence import places_in_table
-from tracekit.comparison.matching.operators import Dims, is_library, plain_name
+from tracekit.comparison.matching.operators import Dims, is_library
 from tracekit.model.comparison import Side
 from tracekit.model.dtypes import ELEMENT_BYTES
 from tracekit.model.provenance import EagerOp, EagerOps
 from tracekit.model.sequence import Activity, NotedCall, Operator
+from tracekit.names import plain_name
 
 #: Operators that touch some rows of a tensor: the bytes of all of it say nothing.
 PICKING = ("embedding", "gather", "index", "scatter", "take", "put")

@@ -2,12 +2,12 @@
 
 import math
 
-from tracekit.comparison.matching.operators import plain_name
 from tracekit.comparison.waiting import exposing, idle_saving, longest_gaps
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.note import distinct
 from tracekit.model.provenance import EagerOps
+from tracekit.names import plain_name
 from tracekit.statements.advice import KeepOnGpu, PinMemory, ReadAfterTheCall
 from tracekit.statements.findings.waiting import MadeAt, OperatorCall, PageableCopies, SynchronisingCalls
 

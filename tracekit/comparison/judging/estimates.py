@@ -237,7 +237,7 @@ def _breaks(side: Side) -> float | None:
 def _groups_lost(comparison: Comparison) -> Measured:
     """Places in a step where the new side needs more kernels than the base, as far as kernels could be matched."""
     unlike = _unlike_windows(comparison.a, comparison.b)
-    if unlike or not comparison.groups:
+    if unlike or not comparison.groups or comparison.a.on_cpu:
         unknown = unlike or NOT_ON_BOTH_SIDES
         return Measured(None, None, unknown=unknown, own_unknown=unknown)
     seen, most, unknown_share = find_lost_groups(comparison.groups)

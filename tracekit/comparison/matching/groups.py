@@ -26,7 +26,6 @@ from tracekit.comparison.matching.operators import (
     is_library,
     kind_of_operator,
     library_family,
-    plain_name,
     triton_operators,
     without_number,
 )
@@ -36,6 +35,7 @@ from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side,
 from tracekit.model.groups import GroupLabel, KernelCounts, Label, label_order
 from tracekit.model.matching import MatchedWork, Matching
 from tracekit.model.sequence import Activity, Peak, Rates, Sequence, Traffic
+from tracekit.names import plain_name
 
 #: Of the devices that A and B ran on.
 Peaks = tuple[Peak | None, Peak | None]
@@ -86,10 +86,15 @@ def group_kernels(a: Side, b: Side, cells: tuple[Cell, ...] | None = None) -> tu
     """Every kernel and copy of both sides, or of CPU runs every outermost operator, in exactly one group, per step, the
     largest change of time first.
 
-    `cells` say what belongs together; without them kernels are told by their names. Empty where one side alone has GPU
-    figures. Raises AssertionError if an activity is in no group or in two: the figures would not add up.
+    `cells` say what belongs together; without them kernels are told by their names, and operators not at all. Empty
+    where one side alone has GPU figures, and where C++ kernels were not recorded. Raises AssertionError if an activity
+    is in no group or in two: the figures would not add up.
     """
-    if a.analysis.cpu and b.analysis.cpu and a.sequence and b.sequence and cells is not None:
+    if a.on_cpu and b.on_cpu:
+        # Where C++ kernels left no events, what they did would seem to be gone.
+        if cells is None or any(side.analysis.cpu is None or side.analysis.cpu.fused_us is None for side in (a, b)):
+            return ()
+        assert a.sequence is not None and b.sequence is not None
         groups = group_by_cells(a.sequence, b.sequence, cells, on_cpu=True)
         return tuple(sorted(groups, key=lambda group: (-abs(group.delta_us), label_order(group.label))))
     if not (a.analysis.kernels and b.analysis.kernels):
@@ -192,8 +197,8 @@ def _group(
         repeats=repeats,
         exact=first.cell.exact,
         evidence=find_evidence(kind, *typical),
-        traffic=_traffic(pieces, a_per_step, b_per_step),
-        rates=_rates(pieces, peaks),
+        traffic=None if on_cpu else _traffic(pieces, a_per_step, b_per_step),
+        rates=None if on_cpu else _rates(pieces, peaks),
         sizes=sizes_of(first.a or first.b) if one_shape else "",
         a_at=tuple(at for piece in pieces for at in piece.cell.a),
         b_at=tuple(at for piece in pieces for at in piece.cell.b),

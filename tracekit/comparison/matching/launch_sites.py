@@ -20,11 +20,11 @@ from tracekit.comparison.matching.operators import (
     does_no_work,
     is_generated,
     kind_of_operator,
-    plain_name,
 )
 from tracekit.comparison.modules import is_within
 from tracekit.model import provenance
 from tracekit.model.provenance import CompiledSites, EagerOps, GraphNode
+from tracekit.names import plain_name
 
 #: Families of kernels that prepare the next one.
 PREPARING = frozenset(("memset", "memcpy", "copy"))
@@ -185,9 +185,15 @@ class _Work(Struct, frozen=True):
 Key = tuple[object, ...]
 
 #: By what an operator and a node are recognised: the first way that both sides have in common. Where only the line or
-#: only the module agrees a pass of the compiler has replaced the operator.
+#: only the module agrees a pass of the compiler has replaced the operator. A node without a line goes by its module.
 EXACTLY = attrgetter("backward", "module", "line", "operator")
-STAGES = (EXACTLY, attrgetter("backward", "module", "line"), attrgetter("backward", "module", "operator"))
+STAGES = (
+    EXACTLY,
+    attrgetter("backward", "module", "line"),
+    attrgetter("backward", "module", "operator"),
+    attrgetter("backward", "module"),
+)
+BY_MODULE = STAGES[-1]
 
 
 def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
@@ -211,7 +217,8 @@ def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
         for i in ops:
             by_key[key_of(places[i])][0].append(i)
         for each in work:
-            by_key[key_of(each.place)][1].append(each)
+            if key_of is not BY_MODULE or each.place.line is None:
+                by_key[key_of(each.place)][1].append(each)
         common = {key for key, both in by_key.items() if all(both)}
         for key in sorted(common, key=repr):
             for some, nodes, same_number in _paired(*by_key[key]):

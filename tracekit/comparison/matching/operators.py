@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tracekit.model.sequence import Activity, Operator
-from tracekit.names import is_triton, template_family
+from tracekit.names import NO_WORK, is_triton, plain_name, template_family
 
 Kind = Literal["product", "attention", "convolution"]
 Dims = tuple[int, ...]
@@ -27,14 +27,6 @@ FACTORS = {
 #: A part of the names of operators that do attention, and of those that convolve.
 ATTENTION = ("attention", "flash_attn", "fmha")
 CONVOLUTION = re.compile(r"conv(?:olution|\dd|_transpose\dd)")
-#: Operators that compute nothing: another view of the same memory, or memory yet to be written.
-NO_WORK = frozenset(
-    """alias as_strided _reshape_alias chunk detach diagonal empty empty_like empty_strided expand lift_fresh movedim
-    narrow new_empty new_empty_strided permute reinterpret_tensor reshape resolve_conj resolve_neg select set_ slice
-    split split_with_sizes squeeze swapaxes t to transpose unbind unfold unflatten unsafe_chunk unsafe_split
-    unsafe_split_with_sizes unsqueeze view view_as view_as_complex view_as_real _unsafe_view""".split()
-)
-
 #: What Inductor calls its kernels: category, operators in alphabetical order, a number.
 TRITON = re.compile(r"triton_[a-z]+_fused_(?P<operators>.+?)_?\d*$")
 
@@ -110,15 +102,6 @@ MASKS: dict[str, tuple[int | None, int | None]] = {
 }
 #: How the flag is written where it is on; the last operator's is a number, 0 for no mask.
 ON = ("True", "1", "2")
-
-
-@cache
-def plain_name(operator: str) -> str:
-    """`aten.add_.Tensor`, `aten::add` and `torch.ops.aten.add.default` are all `add`: without namespace, overload, and
-    the underscore of an in-place operator."""
-    parts = operator.removeprefix("torch.ops.").replace("::", ".").split(".")
-    name = parts[1] if len(parts) > 1 else parts[0]
-    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
 
 
 def does_no_work(operator: str) -> bool:

@@ -15,13 +15,13 @@ from tracekit.comparison.matching.operators import (
     kind_of_operator,
     operator_epilogue,
     operators_of_kernel,
-    plain_name,
     size_of,
     sizes_in,
     triton_operators,
     without_number,
 )
 from tracekit.model.sequence import Activity, Sequence
+from tracekit.names import plain_name
 
 
 class Signature(Struct, frozen=True, eq=False):

@@ -53,7 +53,8 @@ LONGEST_EVIDENCE = 500
 LIMITS = {"compute": "compute", "memory": "memory", "small": "too small", "neither": "neither"}
 OF_KERNELS = "Every kernel and copy of both sides is in exactly one group."
 OF_OPERATORS = (
-    "Outermost operators with those that they call, with profiler; every one but views is in exactly one group."
+    "Outermost operators with those that they call, with profiler, the median of the steps; every one but views is in"
+    " exactly one group."
 )
 #: What is said of operators that are not the recording's own.
 BORROWED = {
@@ -241,10 +242,7 @@ def distinct_places(groups: Sequence[KernelGroup]) -> tuple[str, ...]:
 
 
 def matmul_table(comparison: Comparison) -> Table | None:
-    """How fast the matmuls, attention and convolutions that take longest compute; None where no sizes are known, and of
-    CPU runs."""
-    if is_on_cpu(comparison):
-        return None
+    """How fast the matmuls, attention and convolutions that take longest compute; None where no sizes are known."""
     known = [(group, group.rates) for group in comparison.groups if group.rates and group.rates.tflop_per_s is not None]
     known.sort(key=lambda each: -_rated_us(each[0]))
     rows = []

@@ -86,7 +86,9 @@ def module_tree(comparison: Comparison) -> Tree | None:
     root = comparison.modules
     if root is None:
         return None
-    on_cpu = is_on_cpu(comparison)
+    time, what, profiled = (
+        ("Operator", "operators", " with profiler") if is_on_cpu(comparison) else ("GPU", "kernels", "")
+    )
     modules = list(_every(root))
     unit, scale, decimals = scale_of(max(max(each.a_us, each.b_us) for each in modules))
     largest = max(abs(each.delta_us) for each in modules[1:] or modules) or 1.0
@@ -103,7 +105,7 @@ def module_tree(comparison: Comparison) -> Tree | None:
         return TreeNode(group_label(group), told, group.delta_us / largest, group=at)
 
     def node(module: ModuleTime, above: str) -> TreeNode:
-        name = module.path.removeprefix(f"{above}.") or "the model"
+        name = module.path.removeprefix(f"{above}.") or f"all {what}"
         children = [node(child, module.path) for child in module.children]
         leaves = [leaf(at) for at in module.groups[:MOST_LEAVES]]
         if left := module.groups[MOST_LEAVES:]:
@@ -113,13 +115,13 @@ def module_tree(comparison: Comparison) -> Tree | None:
         if children and leaves:
             own = _left(module, "", module.children)
             told = figures(own.a_us, own.b_us, own.delta_us, own.a_kernels, own.b_kernels)
-            leaves = [TreeNode(f"{name} itself", told, own.delta_us / largest, tuple(leaves))]
+            itself = f"{name} itself" if module.path else "of no module"
+            leaves = [TreeNode(itself, told, own.delta_us / largest, tuple(leaves))]
         told = figures(module.a_us, module.b_us, module.delta_us, module.a_kernels, module.b_kernels)
         share = module.delta_us / largest
         return TreeNode(name, told, share, (*children, *leaves))
 
     top = _opened(node(root, ""))
-    time, what, profiled = ("Operator", "operators", " with profiler") if on_cpu else ("GPU", "kernels", "")
     heads = (f"{comparison.a.label}, {unit}{profiled}", comparison.b.label, "change", what)
     return Tree(f"{time} time by module{profiled}, {shared_scope(comparison)}", "Module", heads, (top,))
 

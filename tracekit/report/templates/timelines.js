@@ -346,7 +346,7 @@
   // How many of each side light up; a group that is called as its kernel needs no other name.
   const lightsUp = ([label, place, counts], name) => {
     const told = counts.map((number, side) => number && count(number, sides[side].letter)).filter(Boolean).join(", ");
-    return label === name ? `${told} of this name` : `group: ${label}${place ? `, ${place}` : ""}: ${told}`;
+    return label === name ? `${told} of ${data.linked ? "its group" : "this name"}` : `group: ${label}${place ? `, ${place}` : ""}: ${told}`;
   };
   const highlighted = () => {
     const [first, ...others] = groups.map((each) => data.groups[each]);
@@ -445,6 +445,8 @@
     event.preventDefault();
     keys[event.key]();
   });
+  // Wherever the focus went meanwhile.
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && event.target !== canvas && (pinned || groups.length)) letAllGo(); });
   for (const button of box.querySelectorAll("[data-do]")) button.addEventListener("click", () => deeds[button.dataset.do]());
 
   // A kernel group that was chosen elsewhere on the page; `show` comes here, to the first of its kernels.

@@ -53,7 +53,7 @@ RESULTS = {"faster": "Faster", "slower": "Slower", "inconclusive": "Inconclusive
 
 def is_on_cpu(comparison: Comparison) -> bool:
     """Whether both sides are a CPU's: their groups are of its outermost operators then."""
-    return comparison.a.analysis.gpu is None and comparison.b.analysis.gpu is None
+    return comparison.a.on_cpu and comparison.b.on_cpu
 
 
 def with_letters(*sides: Side) -> Sides:
