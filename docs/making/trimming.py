@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import zstandard
 from msgspec.structs import replace
 
@@ -61,6 +62,9 @@ def _form(folder: Path, form: FormResult) -> FormResult:
 def main(folder: Path) -> None:
     run = store.load(folder)
     store.save(replace(run, forms=tuple(_form(folder, form) for form in run.forms)), folder)
+    # One line: a number a line is a quarter of it.
+    manifest = folder / store.MANIFEST
+    manifest.write_bytes(msgspec.json.format(manifest.read_bytes(), indent=0) + b"\n")
 
 
 if __name__ == "__main__":
