@@ -78,7 +78,7 @@ def of_paying(found: Found) -> str:
         return ""
     said, than, _ends = as_fast(pairs)
     if not said.endswith("faster"):
-        return f"; then {said} {than} eager"
+        return f"; then {said}{'' if said.endswith('them') else f' {than} eager'}"
     eager_us, compiled_us = (median(pair[at].us for pair in pairs) for at in (0, 1))
     # What compiling calls took more than others do, less what the first eager ones did.
     cost_us = _more_than_usual([*(step.us for step in found.first), *found.late_us], compiled_us)
@@ -98,9 +98,14 @@ def _logs(pairs: list[tuple[Block, Block]]) -> Values:
 
 def as_fast(pairs: list[tuple[Block, Block]]) -> tuple[str, str, str]:
     """`1.31× faster`, with `than` behind it and `1.28× to 1.35×`; else `no difference beyond 2 %`, or that it is not
-    enough to tell."""
+    enough to tell: the interval is wide, or what is no part of it changes the answer."""
     found = mean_interval(_logs(pairs))
     ends = f"{times(math.exp(found.low))} to {times(math.exp(found.high))}"
+    # Rounds that are no part of the interval too.
+    every = float(np.mean(_logs(pairs)))
+    if not found.low - math.log(1 + SAME) <= every <= found.high + math.log(1 + SAME):
+        without, within = times(math.exp(found.middle)), times(math.exp(every))
+        return f"not enough to tell, {without} as fast without outliers and {within} with them", "as", ends
     if max(abs(found.low), abs(found.high)) < math.log(1 + SAME):
         return f"no difference beyond {percent(SAME, 0)}", "to", ends
     if found.low <= 0 <= found.high or abs(found.middle) < math.log(1 + SAME):
