@@ -320,14 +320,14 @@ class Decoder(Part):
 
 encoder = torch.compile(Encoder(0.004), backend="eager")
 decoder = torch.compile(Decoder(0.0), backend="eager")
-for _ in range(800):
+for _ in range(5000):
     time.sleep(0.004)
     decoder(encoder(torch.randn(8)))
 """
 
 
 def test_of_several_callables_it_is_told_what_compiling_each_brings(tmp_path: Path) -> None:
-    code, _out, err = ended(tmp_path, SEVERAL, options=("--time-budget", "2"))
+    code, _out, err = ended(tmp_path, SEVERAL, options=("--time-budget", "4", "--stop"))
     assert code == 0, err
     found = re.search(r"compiling Encoder \(program\.py:\d+\) makes the step (\S+)× faster", err)
     assert found is not None and 1.7 < float(found[1]) < 2.2, err

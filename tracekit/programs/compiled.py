@@ -66,8 +66,8 @@ Left = Callable[[Compiled], None]
 class Watch:
     """The callables that are compiled in this process, in the order they were asked for.
 
-    `entered` and `left` hear of the outermost calls of each thread. What `entered` has made eager for one call is
-    undone by `restore`. `again` says, where a call raised, whether to call once more.
+    `entered` and `left` hear of the outermost calls of each thread. Where `entered` has set the stance for one call,
+    `restore` undoes it. `again` says, where a call raised, whether to call once more.
     """
 
     def __init__(

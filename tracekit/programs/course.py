@@ -198,7 +198,7 @@ class Course:
             return
         found.alone = {label: [] for label in labels}
         budget = SHARE_ALONE * rule.budget_seconds / min(len(labels), MOST_ALONE)
-        usual_us = max(self._ranks.all(max(block.us for block in found.blocks)))
+        usual_us = max(self._ranks.all(median(block.us for block in found.blocks)))
         # Each of the fewest rounds has two blocks, and before each a step at least.
         if FEWEST * 2 * (found.steps_of_block + 1) * usual_us > budget * 1e6:
             return
@@ -209,7 +209,7 @@ class Course:
                 order: list[FormName] = [*FORMS]
                 self._shuffle(order)
                 for form in order:
-                    yield from self._turn(form, alone=label if form == "eager" else None)
+                    yield from self._turn(form, alone=label)
                     blocks.append((yield from self._block(form)))
                     if any(self._ranks.all(self.against_eager)):
                         return

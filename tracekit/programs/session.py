@@ -128,7 +128,7 @@ class Session:
         return threading.get_ident() != self._thread or os.getpid() != self._process
 
     def _entered(self, found: Compiled, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-        """Whether this call alone runs eager."""
+        """Whether the stance was set for this call alone."""
         try:
             if not self._thread and not found.by_library:
                 self._begin()
@@ -145,7 +145,8 @@ class Session:
             if self._course is not None and self._course.is_first_eager:
                 self._versions = _versions(found)
             if self._alone == found.label and not self._is_astray:
-                self._set_stance("force_eager")
+                # In compiled blocks too, so that both take the time of switching.
+                self._set_stance("force_eager" if self.form == "eager" else "default")
                 return True
         except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
             self._turn_off(cause(error))

@@ -53,7 +53,7 @@ def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]
         return [*lines, f"no step was seen; compiled are {names}: say what a step is by --step, or tracekit.step()"]
     kind = STEP_WORDS[found.kind] if found.kind else "not known"
     late = f", {counted(len(found.late_us), 'step')} later" if found.late_us else ""
-    seen = "watched" if not found.blocks else "measured"
+    seen = "watched" if found.done and not found.blocks else "measured"
     compiling = of_compiling(found.first)
     compiling += late if compiling else ""
     lines.append(f"{counted(found.steps, 'step')} {seen}, each {kind}{compiling}{of_paying(found)}")
