@@ -98,12 +98,12 @@ class TrainingMode(Note):
 
     def long(self) -> str:
         return (
-            f"{self._named()} {'was' if len(self.modules) == 1 else 'were'} in training mode: dropout is on, batch norm"
-            " updates its averages. Call .eval() to measure inference."
+            f"{self._named()} {'was' if len(self.modules) == 1 else 'were'} in training mode: any dropout is on, any batch"
+            " norm updates its averages. Call .eval() to measure inference."
         )
 
     def short(self) -> str:
-        return f"{self._named()} in training mode, dropout is on (.eval() for inference)"
+        return f"{self._named()} in training mode, any dropout is on (.eval() for inference)"
 
     def _named(self) -> str:
         return f"{f'{self.side}: ' if self.side else ''}{', '.join(self.modules)}"
