@@ -97,9 +97,10 @@ class TrainingMode(Note):
     side: str | None  #: None where it is so of both.
 
     def long(self) -> str:
+        were = "was" if len(self.modules) == 1 else "were"
         return (
-            f"{self._named()} {'was' if len(self.modules) == 1 else 'were'} in training mode: any dropout is on, any batch"
-            " norm updates its averages. Call .eval() to measure inference."
+            f"{self._named()} {were} in training mode: any dropout is on, any batch norm updates its averages. Call .eval()"
+            " to measure inference."
         )
 
     def short(self) -> str:
