@@ -99,8 +99,8 @@ class TrainingMode(Note):
     def long(self) -> str:
         were = "was" if len(self.modules) == 1 else "were"
         return (
-            f"{self._named()} {were} in training mode: any dropout is on, any batch norm updates its averages. Call .eval()"
-            " to measure inference."
+            f"{self._named()} {were} in training mode: any dropout is on, any batch norm updates its averages. Call"
+            " .eval() to measure inference."
         )
 
     def short(self) -> str:
