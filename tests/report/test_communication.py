@@ -12,6 +12,7 @@ from tests.traces import DATA
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison, Side
+from tracekit.numbers import MISSING, duration
 from tracekit.reading.sides import load_side
 from tracekit.reading.traces import Reading
 from tracekit.report.accounts import shown_account
@@ -20,6 +21,7 @@ from tracekit.report.composition.one_side import side_overview
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.document import Account
 from tracekit.report.sections.call import call_time
+from tracekit.report.sections.figures import comparison_figures
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,16 @@ def wholes(account: Account, side: int) -> list[float]:
     # No headline of recordings has it.
     assert total.sums and math.isclose(math.fsum(some[0] for some in found), total.us[side])
     return [some[0] for some in found]
+
+
+def test_figures_have_what_communication_kernels_take_and_none_of_a_side_without(
+    ranks: tuple[Side, Side],
+) -> None:
+    one, _ = ranks
+    table = comparison_figures(compare(one, make_side("other")))
+    (row,) = (row for row in table.rows if row[0] == "Communication kernels, added up")
+    assert one.analysis.communication is not None
+    assert row[1:3] == (duration(one.analysis.communication.total_us / one.steps), MISSING)
 
 
 def test_a_rank_s_account_is_compute_exposed_communication_and_idle_time(ranks: tuple[Side, Side]) -> None:

@@ -13,6 +13,7 @@ from tests.sides import (
     STEADY,
     command_of,
     make_analysis,
+    make_cpu_analysis,
     make_form,
     make_pair,
     make_settings,
@@ -436,3 +437,9 @@ def test_copies_that_hold_the_host_are_found_with_what_they_cost():
     back = {**NO_COPIES, "Memcpy DtoH (Device -> Pageable)": ("memcpy", 2, 6.0)}
     assert pageable(COPY, kernels=back).advice == KeepOnGpu()
     assert pageable(COPY, kernels={**COMPILED, **back}).advice == PinMemory()
+
+
+def test_kernels_are_counted_against_those_of_another_gpu_alone() -> None:
+    sides = make_side("gpu"), make_side("cpu", make_cpu_analysis())
+    for pair in (sides, sides[::-1]):
+        assert not [each for each in compare(*pair).findings if each.code in ("fewer_kernels", "more_gpu_time")]

@@ -130,6 +130,7 @@ def test_what_was_measured_stands_beside_what_was_predicted_at_the_finding_that_
     assert top_advice(comparison) is SCOPE
     assert top_advice(advised(finding("lines", 900.0), finding("again", None, dynamic="True"))) is None
     verified = judge_advice(comparison, SCOPE, STEADY, scaled(0.5), 12.5)
+    assert verified.during_timing == 0
     assert (verified.predicted_us, verified.measured_us) == (pytest.approx(400.225), pytest.approx(500.125))
     assert verified.speedup == pytest.approx(2.0)
     assert verified.ci95 is not None and verified.ci95[0] <= verified.speedup <= verified.ci95[1]

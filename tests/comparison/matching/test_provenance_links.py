@@ -288,6 +288,12 @@ def test_a_graph_without_provenance_leaves_its_kernels_to_others_and_says_so() -
     assert ProvenanceNoted(noted) in notes
 
 
+def test_sides_without_provenance_have_no_reason_for_it() -> None:
+    one, other = make_pair(scaled(10.0), scaled(5.0))
+    assert one.provenance is None and why_no_provenance(one, other) is None
+    assert why_no_provenance(replace(one, provenance=make_eager(LINEAR)), other) == "other_forms"
+
+
 def test_without_gpu_work_nothing_is_linked() -> None:
     found = link(make_sequence(["x"]), make_sequence(["x"]), make_eager(LINEAR), make_compiled([]))
     assert found == ((), (ProvenanceWithoutWork(),))
