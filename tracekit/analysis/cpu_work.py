@@ -23,7 +23,8 @@ HOLDING = frozenset(("contiguous", "expand_as", "flatten", "numpy_T", "ravel", "
 PRODUCT = re.compile(
     r"(.*mkl.*linear|q?linear|_?(int_|grouped_|scaled_)?(b|add|addb|baddb)?mm|matmul|(add)?mv|(tensor)?dot|einsum|inner)(_|$)"
 )
-LIBRARY = ("gemm", "attention", "convolution")
+#: A number a kind of library work; 0 is none.
+CODES = {"gemm": 1, "attention": 2, "convolution": 3}
 #: Work that no library does, by the operators that it has most.
 PLAIN = {
     **dict.fromkeys(("copy", "clone", "_to_copy", "cat", "stack", "index_select", "gather", "repeat", "roll"), "copy"),
@@ -39,8 +40,8 @@ PLAIN = {
 def cpu_work(trace: Trace) -> Trace:
     """The trace with its outermost operators as activities of device 0, a stream a thread. One that is there for a
     library's call is called after that (`aten::addmm` of `aten::linear`), an Inductor kernel without the number of its
-    graph. Each is launched by a call that takes no time, where that begins, or else the last operator in
-    it: a dispatch mode's spans are around that, and not around what it was taken apart from."""
+    graph. Each is launched by a call that takes no time, where that begins, or else the last operator in it: a dispatch
+    mode's spans are around that, and not around what it was taken apart from."""
     operators = trace.host.filter((pl.col("kind") == "op") & (pl.col("end_ns") > pl.col("start_ns")))
     distinct = operators["name"].unique()
     known = distinct.filter(pl.Series([_works(name) for name in distinct], dtype=pl.Boolean))
@@ -72,10 +73,6 @@ def cpu_work(trace: Trace) -> Trace:
     )
     calls = told.with_columns(name=pl.lit("begins"), start_ns="called_ns", end_ns="called_ns").sort("start_ns")
     return replace(trace, activities=_like(activities, trace.activities), calls=_like(calls, trace.calls))
-
-
-#: A number a kind of library work; 0 is none.
-CODES = {family: number for number, family in enumerate(LIBRARY, 1)}
 
 
 def _works(operator: str) -> bool:

@@ -93,7 +93,7 @@ class Found(Struct):
     stopped: StopReason = "interrupted"
     seconds: float = 0.0
     recordings: dict[tuple[FormName, RecordingKind], ProgramRecording] = {}
-    #: Of each of several callables, by its label: blocks in which it alone was eager, and their compiled partners. None
+    #: Of each of several callables, by its label: blocks in which it alone was eager, and their compiled partners; empty
     #: where its turn did not come.
     alone: dict[str, list[tuple[Block, Block]]] = {}
     no_eager: str | None = None  #: Why no eager step counts.
@@ -214,7 +214,7 @@ class Course:
                     if any(self._ranks.all(self.against_eager)):
                         return
                 pairs, seconds = paired(blocks), time.monotonic() - began
-                reason = stopping.reason(len(pairs), partial(_ratios, pairs), rounds, seconds)
+                reason = stopping.reason(len(pairs), partial(ratio_logs, pairs), rounds, seconds)
                 if self._ranks.first(reason is not None or seconds > 2 * budget):
                     break
             found.alone[label] = pairs
@@ -224,7 +224,7 @@ class Course:
         pairs = paired(self._found.blocks)
         if len(self._forms) == 1 or self._found.no_eager:
             return np.log([block.us for block in self._found.blocks if block.left_out is None])
-        return _ratios(pairs)
+        return ratio_logs(pairs)
 
     def _turn(self, form: FormName, alone: str | None = None) -> Waiting:
         """The variant, and the steps after which it finds caches and guards as its own steps leave them."""
@@ -295,8 +295,8 @@ class Course:
         yield
 
 
-def _ratios(pairs: list[tuple[Block, Block]]) -> Values:
-    """Logarithms."""
+def ratio_logs(pairs: list[tuple[Block, Block]]) -> Values:
+    """The logarithm of eager over compiled of each pair."""
     return np.log([eager.us / compiled.us for eager, compiled in pairs])
 
 

@@ -8,9 +8,9 @@ from statistics import median
 import numpy as np
 
 from tracekit.numbers import counted, duration, percent, times
-from tracekit.programs.course import MOST_ALONE, Block, Found, Step, paired
+from tracekit.programs.course import MOST_ALONE, Block, Found, Step, paired, ratio_logs
 from tracekit.programs.session import Session
-from tracekit.statistics.interval import FEWEST, Values
+from tracekit.statistics.interval import FEWEST
 from tracekit.statistics.steady import mean_interval
 
 STEP_WORDS = {
@@ -52,7 +52,7 @@ def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]
     if not found.first:
         return [*lines, f"no step was seen; compiled are {names}: say what a step is by --step, or tracekit.step()"]
     kind = STEP_WORDS[found.kind] if found.kind else "not known"
-    late = f", {counted(len(found.late_us), 'step')} later" if found.late_us else ""
+    late = f", {counted(len(found.late_us), 'later step')} compiled" if found.late_us else ""
     seen = "watched" if found.done and not found.blocks else "measured"
     compiling = of_compiling(found.first)
     compiling += late if compiling else ""
@@ -83,7 +83,7 @@ def of_paying(found: Found) -> str:
     # What compiling calls took more than others do, less what the first eager ones did.
     cost_us = _more_than_usual([*(step.us for step in found.first), *found.late_us], compiled_us)
     cost_us -= _more_than_usual(found.first_eager_us, eager_us)
-    saved_us = eager_us * (1 - math.exp(-mean_interval(_logs(pairs)).middle))
+    saved_us = eager_us * (1 - math.exp(-mean_interval(ratio_logs(pairs)).middle))
     pays = f": pays after about {float(f'{cost_us / saved_us:.2g}'):,.0f} steps" if cost_us > 0 < saved_us else ""
     return f"; then {said} than eager{pays}"
 
@@ -92,17 +92,13 @@ def _more_than_usual(calls_us: list[float], usual_us: float) -> float:
     return math.fsum(calls_us) - len(calls_us) * usual_us
 
 
-def _logs(pairs: list[tuple[Block, Block]]) -> Values:
-    return np.log([eager.us / compiled.us for eager, compiled in pairs])
-
-
 def as_fast(pairs: list[tuple[Block, Block]]) -> tuple[str, str, str]:
     """`1.31× faster`, with `than` behind it and `1.28× to 1.35×`; else `no difference beyond 2 %`, or that it is not
     enough to tell: the interval is wide, or what is no part of it changes the answer."""
-    found = mean_interval(_logs(pairs))
+    found = mean_interval(ratio_logs(pairs))
     ends = f"{times(math.exp(found.low))} to {times(math.exp(found.high))}"
     # Rounds that are no part of the interval too.
-    every = float(np.mean(_logs(pairs)))
+    every = float(np.mean(ratio_logs(pairs)))
     if not found.low - math.log(1 + SAME) <= every <= found.high + math.log(1 + SAME):
         without, within = times(math.exp(found.middle)), times(math.exp(every))
         return f"not enough to tell, {without} as fast without outliers and {within} with them", "as", ends
