@@ -93,8 +93,8 @@ class Found(Struct):
     stopped: StopReason = "interrupted"
     seconds: float = 0.0
     recordings: dict[tuple[FormName, RecordingKind], ProgramRecording] = {}
-    #: Of each of several callables, by its label: blocks in which it alone was eager, and their compiled partners; empty
-    #: where its turn did not come.
+    #: Of each of several callables, by its label: blocks in which it alone was eager, and their compiled partners.
+    #: Empty: its turn did not come.
     alone: dict[str, list[tuple[Block, Block]]] = {}
     no_eager: str | None = None  #: Why no eager step counts.
     no_recording: str | None = None
