@@ -583,9 +583,7 @@ class Comparison(Struct, frozen=True):
     break_even: tuple[BreakEven, ...] = ()
     accuracy: Accuracy | None = None
     reason: Reason | None = None
-    modules: ModuleTime | None = (
-        None  #: GPU time by module, of CPU runs operator time, from the whole down; None where no module is known.
-    )
+    modules: ModuleTime | None = None  #: Time of GPU work, or of a CPU's operators, by module; None where not known.
     job: Job | None = None  #: All ranks of a run of several, of which A and B are one's.
 
     @property
