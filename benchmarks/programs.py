@@ -2,7 +2,8 @@
 
 The programs are those of `tests/data/programs`, unchanged. By hand the eager and the compiled model are two objects,
 never switched by torch's stance: blocks of each in random order, the GPU waited for at their ends. Each is a process of
-its own, first by hand. `OUT/programs.json` has both speed-ups; nothing here is a test.
+its own, first by hand. `parts` compiles two modules: by hand each of them alone is eager, too. `OUT/programs.json` has
+both speed-ups; nothing here is a test.
 """
 
 import json
@@ -27,11 +28,12 @@ NAMES: dict[str, tuple[list[str], str]] = {
     "shapes": (["6000"], "draw = "),
     "compiled_step": (["4000"], "\n\n@torch.compile"),
     "story": (["600"], "painter = "),
+    "parts": (["60000"], "with torch.inference_mode"),
 }
 
 
-def steps_of(name: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """One step of the program, eager and compiled."""
+def steps_of(name: str) -> list[Callable[[], Any]]:
+    """One step of the program, eager and compiled; of `parts` further each of its modules alone eager."""
     import torch
 
     arguments, cut = NAMES[name]
@@ -59,7 +61,7 @@ def steps_of(name: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
             its["optimizer"].zero_grad(set_to_none=True)
 
         eager, compiled = pairs[0]
-        return lambda: train(eager), lambda: train(compiled)
+        return [lambda: train(eager), lambda: train(compiled)]
     if name == "accumulate":
         eager = its["Net"]().to(its["device"])
         eager.load_state_dict(its["model"].state_dict())
@@ -75,7 +77,7 @@ def steps_of(name: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
             optimizer.zero_grad(set_to_none=True)
 
         optimizer = torch.optim.SGD(eager.parameters(), 1e-3)
-        return lambda: accumulate(eager), lambda: accumulate(compiled)
+        return [lambda: accumulate(eager), lambda: accumulate(compiled)]
     if name == "compiled_step":
 
         def train_step(x: Any) -> Any:
@@ -90,11 +92,28 @@ def steps_of(name: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
         def inputs() -> Any:
             return torch.randn(its["batch"], its["width"], device=its["device"])
 
-        return lambda: train_step(inputs()), lambda: compiled_step(inputs())
+        return [lambda: train_step(inputs()), lambda: compiled_step(inputs())]
     if name == "story":
         eager, compiled = its["Painter"](), its["Painter"]()
         eager.transformer = compiled.transformer._orig_mod
-        return eager.batch_infer, compiled.batch_infer
+        return [eager.batch_infer, compiled.batch_infer]
+    if name == "parts":
+        (small, fast_small), (large, fast_large) = pairs
+
+        def part(small: Any, large: Any) -> Callable[[], Any]:
+            def once() -> Any:
+                with torch.inference_mode():
+                    x = torch.randn(its["length"], its["width"], device=its["device"], dtype=its["dtype"])
+                    return large(small(x)).float().mean().item()
+
+            return once
+
+        return [
+            part(small, large),
+            part(fast_small, fast_large),
+            part(small, fast_large),
+            part(fast_small, large),
+        ]
     eager, compiled = pairs[0] if pairs else (its["model"], None)
     if name == "regional":
         import copy
@@ -111,14 +130,20 @@ def steps_of(name: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
             x = torch.randn(1, draw.choice(lengths), its["width"], device=its["device"], dtype=dtype)
             model(x).float().mean().item()
 
-    return lambda: infer(eager, drawn[0]), lambda: infer(compiled, drawn[1])
+    return [lambda: infer(eager, drawn[0]), lambda: infer(compiled, drawn[1])]
 
 
 def by_hand(name: str) -> dict[str, Any]:
+    eager, compiled, *alone = steps_of(name)
+    found = against(eager, compiled)
+    return {**found, "alone": [against(each, compiled) for each in alone]} if alone else found
+
+
+def against(eager: Callable[[], Any], compiled: Callable[[], Any]) -> dict[str, Any]:
     import torch
 
     wait = torch.cuda.synchronize if torch.cuda.is_available() else (lambda: None)
-    variants = steps_of(name)
+    variants = (eager, compiled)
     for step in variants:
         for _ in range(12):
             step()
@@ -169,7 +194,9 @@ def told(name: str, out: Path, variables: dict[str, str]) -> dict[str, Any]:
         return {"error": made.stderr[-600:], "seconds": seconds}
     verdict = json.loads(json_path.read_text())["verdict"]
     kept = ("result", "speedup", "ci95", "noise_floor", "a_wall_us", "b_wall_us", "n")
-    return {"seconds": seconds, **{key: verdict.get(key) for key in kept}}
+    alone = [line.strip() for line in made.stderr.splitlines() if line.startswith("tracekit: compiling ")]
+    told = {"seconds": seconds, **{key: verdict.get(key) for key in kept}}
+    return {**told, "alone": alone} if name == "parts" else told
 
 
 def main() -> None:
