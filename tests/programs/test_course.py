@@ -175,8 +175,8 @@ def test_of_several_callables_each_alone_is_eager_and_told() -> None:
     assert ratios == {"Encoder": pytest.approx(2, rel=0.01), "Decoder": pytest.approx(0.95, rel=0.01)}
     assert (driven.form, driven.alone) == ("compiled", None)
     assert [line.split(" (")[0] for line in alone_words(driven.found)] == [
-        "compiling Encoder makes the step 2.00× faster",
-        "compiling Decoder makes the step 1.05× slower",
+        "compiling Encoder makes the step 2.00× faster in this process",
+        "compiling Decoder makes the step 1.05× slower in this process",
     ]
 
 

@@ -18,7 +18,7 @@ from tracekit.numbers import counted, duration
 from tracekit.programs.compiled import Compiled
 from tracekit.programs.course import Found, paired
 from tracekit.programs.session import Session
-from tracekit.programs.telling import STEP_WORDS, alone_words
+from tracekit.programs.telling import STEP_WORDS, alone_words, timed_pairs
 from tracekit.shell import steering_variables
 
 #: So many callables are named.
@@ -76,11 +76,12 @@ def run_of(session: Session, name: str, command: str, started: datetime.datetime
 def timings_of(found: Found) -> Timings:
     """The pairs of blocks as rounds, of which a call is a step of the block; of the compiled variant alone its
     blocks. Rounds are what has the same work, whenever it ran."""
-    timings = Timings(stopped=found.stopped, seconds=found.seconds)
     pairs = paired(found.blocks)
-    alone = [] if pairs else [block for block in found.blocks if block.form == "compiled" and not block.left_out]
-    for block in (*(block for pair in pairs for block in pair), *alone):
-        timings.add(block.form, CallTime(block.us))
+    timings = timed_pairs(pairs)
+    timings.stopped, timings.seconds = found.stopped, found.seconds
+    for block in found.blocks if not pairs else ():
+        if block.form == "compiled" and not block.left_out:
+            timings.add(block.form, CallTime(block.us))
     return timings
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from statistics import median
 
 import numpy as np
 
-from tracekit.numbers import counted, duration, percent, times
+from tracekit.comparison.judging.timed import TimedForm
+from tracekit.comparison.judging.verdict import judge
+from tracekit.measure.timing import CallTime, Timings
+from tracekit.model.run import FormResult
+from tracekit.model.timing import FormTiming
+from tracekit.numbers import counted, duration, times
 from tracekit.programs.course import MOST_ALONE, Block, Found, Step, paired, ratio_logs
 from tracekit.programs.session import Session
+from tracekit.report.words.common import undecided
 from tracekit.statistics.interval import FEWEST
 from tracekit.statistics.steady import mean_interval
 
@@ -22,7 +29,7 @@ STEP_WORDS = {
 }
 #: So many steps that compiled, and callables, are named.
 MOST_TOLD = 5
-#: What differs by less is as fast.
+#: Outliers that change the ratio by less leave the answer as it is.
 SAME = 0.02
 
 
@@ -72,55 +79,70 @@ def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]
 
 
 def of_paying(found: Found) -> str:
-    """`; then 1.34× faster than eager: pays after about 210 steps`, where the difference is more than chance."""
+    """`; then 1.34× faster than eager in this process: pays after about 210 steps`, where the difference is more than
+    chance."""
     pairs = paired(found.blocks)
     if len(pairs) < FEWEST:
         return ""
-    said, than, _ends = as_fast(pairs)
-    if not said.endswith("faster"):
-        return f"; then {said}{'' if said.endswith('them') else f' {than} eager'}"
+    said, ends = as_fast(pairs)
+    if not ends:
+        return f"; then {said}"
     eager_us, compiled_us = (median(pair[at].us for pair in pairs) for at in (0, 1))
     # What compiling calls took more than others do, less what the first eager ones did.
     cost_us = _more_than_usual([*(step.us for step in found.first), *found.late_us], compiled_us)
     cost_us -= _more_than_usual(found.first_eager_us, eager_us)
     saved_us = eager_us * (1 - math.exp(-mean_interval(ratio_logs(pairs)).middle))
-    pays = f": pays after about {float(f'{cost_us / saved_us:.2g}'):,.0f} steps" if cost_us > 0 < saved_us else ""
-    return f"; then {said} than eager{pays}"
+    pays = f": pays after about {float(f'{cost_us / saved_us:.2g}'):,.0f} steps" if cost_us > saved_us > 0 else ""
+    return f"; then {said} than eager in this process{pays}"
 
 
 def _more_than_usual(calls_us: list[float], usual_us: float) -> float:
     return math.fsum(calls_us) - len(calls_us) * usual_us
 
 
-def as_fast(pairs: list[tuple[Block, Block]]) -> tuple[str, str, str]:
-    """`1.31× faster`, with `than` behind it and `1.28× to 1.35×`; else `no difference beyond 2 %`, or that it is not
-    enough to tell: the interval is wide, or what is no part of it changes the answer."""
-    found = mean_interval(ratio_logs(pairs))
-    ends = f"{times(math.exp(found.low))} to {times(math.exp(found.high))}"
+def timed_pairs(pairs: list[tuple[Block, Block]]) -> Timings:
+    """Rounds, of which a call is a step of the block."""
+    timings = Timings()
+    for block in chain.from_iterable(pairs):
+        timings.add(block.form, CallTime(block.us))
+    return timings
+
+
+def as_fast(pairs: list[tuple[Block, Block]]) -> tuple[str, str]:
+    """`1.31× faster` and `1.28× to 1.35×`, as the report's verdict has it; else why there is none, and nothing: what is
+    no part of the interval may change the answer."""
+    timings = timed_pairs(pairs)
+    timing = FormTiming("interrupted", None, None, 0.0, unsteady=timings.unsteady_rounds())
+    forms = (
+        FormResult(form, (), tuple(us), None, None, None, (), timing=timing) for form, us in timings.wall_us.items()
+    )
+    sides = {form.name: TimedForm(form.name, form) for form in forms}
+    verdict, _ = judge(sides["eager"], sides["compiled"], ("eager", "compiled"))
+    if verdict.speedup is None or verdict.ci95 is None:
+        return "not enough to tell: too few rounds had settled", ""
     # Rounds that are no part of the interval too.
-    every = float(np.mean(ratio_logs(pairs)))
-    if not found.low - math.log(1 + SAME) <= every <= found.high + math.log(1 + SAME):
-        without, within = times(math.exp(found.middle)), times(math.exp(every))
-        return f"not enough to tell, {without} as fast without outliers and {within} with them", "as", ends
-    if max(abs(found.low), abs(found.high)) < math.log(1 + SAME):
-        return f"no difference beyond {percent(SAME, 0)}", "to", ends
-    if found.low <= 0 <= found.high or abs(found.middle) < math.log(1 + SAME):
-        return f"not enough to tell, {ends} as fast", "as", ends
-    if found.middle > 0:
-        return f"{times(math.exp(found.middle))} faster", "than", ends
-    return f"{times(math.exp(-found.middle))} slower", "than", f"{ends} as fast"
+    every, (low, high) = math.exp(float(np.mean(ratio_logs(pairs)))), verdict.ci95
+    if not low / (1 + SAME) <= every <= high * (1 + SAME):
+        without, within = times(verdict.speedup), times(every)
+        return f"not enough to tell, {without} as fast without outliers and {within} with them", ""
+    if verdict.result == "faster":
+        return f"{times(verdict.speedup)} faster", f"{times(low)} to {times(high)}"
+    if verdict.result == "slower":
+        return f"{times(1 / verdict.speedup)} slower", f"{times(low)} to {times(high)} as fast"
+    return undecided(verdict), ""
 
 
 def alone_words(found: Found) -> list[str]:
-    """`compiling Encoder (train.py:12) makes the step 1.31× faster (1.28× to 1.35×)`, of each of several callables."""
+    """`compiling Net (a.py:12) makes the step 1.31× faster in this process (1.28× to 1.35×)`, of each of several."""
     told = []
     for label, pairs in [*found.alone.items()][:MOST_ALONE]:
         if len(pairs) < FEWEST:
             told.append(f"compiling {label}: not told apart, too few rounds")
             continue
-        said, than, ends = as_fast(pairs)
-        known = f"compiling {label} makes the step {said} ({ends})"
-        told.append(known if than == "than" else f"compiling {label}: {said}")
+        said, ends = as_fast(pairs)
+        told.append(
+            f"compiling {label}" + (f" makes the step {said} in this process ({ends})" if ends else f": {said}")
+        )
     more = len(found.alone) - MOST_ALONE
     return [*told, f"{counted(more, 'more callable')} not looked at one by one"] if more > 0 else told
 

@@ -111,12 +111,7 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
         # The ratio of noise would contradict the times beside it.
         said = "no verdict" if comparison.compiled_while_timed else "no difference established"
         if verdict.ci95 is not None and not comparison.compiled_while_timed:
-            if words.is_open(verdict):
-                said = f"not enough to tell: {words.ratio_span(*(verdict.decided95 or verdict.ci95))} as fast"
-            elif not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
-                said = f"no difference beyond {words.what_counts(verdict)}"
-            else:
-                said = f"no difference: within {words.most_apart(verdict.ci95)}{words.where_measured(comparison)}"
+            said = words.undecided(verdict, words.where_measured(comparison))
         return said, walls, interval
     ratio = times_within(value, ends)
     beside = b if (a, b) == ("eager", "compiled") else f"B ({b})"

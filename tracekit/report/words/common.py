@@ -178,6 +178,17 @@ def is_open(verdict: Verdict) -> bool:
     return verdict.decided95 is not None or (not is_tie and low <= 1 <= high)
 
 
+def undecided(verdict: Verdict, where: str = "") -> str:
+    """`not enough to tell: 0.84-1.05× as fast`, `no difference beyond the noise floor`, or `no difference: within 3 %`
+    and `where`; of a verdict with an interval that is inconclusive."""
+    assert verdict.ci95 is not None
+    if is_open(verdict):
+        return f"not enough to tell: {ratio_span(*(verdict.decided95 or verdict.ci95))} as fast"
+    if not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
+        return f"no difference beyond {what_counts(verdict)}"
+    return f"no difference: within {most_apart(verdict.ci95)}{where}"
+
+
 def most_apart(ci95: tuple[float, float]) -> str:
     """By how much the sides may differ at most, rounded up to a percent."""
     return percent(math.ceil(100 * max(1 - ci95[0], ci95[1] - 1, 0.01) - ROUNDING) / 100, 0)
