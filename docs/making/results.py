@@ -64,11 +64,11 @@ Reports: [FLUX.1-dev](../reports/h100-flux-compiled.md),
 A row is one run of `tracekit profile ... --compiled`. In brackets is the 95 % interval of its process, or the range of
 the four processes that it was timed in (`beit`: the interval of five; H200 intervals are bootstraps of the median
 ratio). Another process's speed-up on that host lies in the [next column](timing.md#several-processes) 95 times in 100.
-GPU busy and idle are changes per call of the process that was recorded. Compile time and break-even are of an empty
-cache, ResNet's on an H100 of a filled one. FLUX was power-capped. FLUX on H200s and Qwen's `generate` were timed
+GPU busy and idle are changes per call of the process that was recorded; of jobs they hold waiting for other ranks
+and are not given. Compile time and break-even are of an empty cache, ResNet's on an H100 and `flux --nproc 2`'s of a
+filled one. FLUX was power-capped. FLUX on H200s and Qwen's `generate` were timed
 [without room on Python's stack](timing.md#room-on-pythons-stack), with which compiled calls of others were at most 12 %
-shorter, BEiT's up to half. `--nproc 2` is a job
-on two H200s of one host, which was slow and uneven then.
+shorter, BEiT's up to half. `--nproc 2` is a job on two H200s of one host, which was slow and uneven then.
 
 """
 SWEEPS = """
@@ -130,8 +130,9 @@ def pays_after(told: dict[str, Any] | None) -> str:
 
 def row(run: dict[str, Any]) -> str:
     verdict, (a, b) = run["verdict"], (run["eager"], run["compiled"])
-    # Of a run whose report alone was kept these are not known.
-    known = (key if None not in (a.get(key), b.get(key)) else None for key in ("busy_us", "unprofiled_idle_us"))
+    # Of a run whose report alone was kept these are not known; a rank that waits for others is busy, too.
+    keys = ("busy_us", "unprofiled_idle_us") if not (run.get("settings") or {}).get("nproc") else (None, None)
+    known = (key if key and None not in (a.get(key), b.get(key)) else None for key in keys)
     changes = [_signed(b[key] - a[key]) if key else "—" for key in known]
 
     even = next(iter(run["break_even"]), None)

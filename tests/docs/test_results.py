@@ -40,7 +40,7 @@ def test_what_is_kept_of_a_sweep_is_what_its_folder_says() -> None:
 
 
 def test_every_run_has_its_command_and_every_figure_of_the_page() -> None:
-    assert len(runs()) == 40
+    assert len(runs()) == 41
     for run in runs():
         assert shortened(run["command"]) == run["works_as"]
         assert run["works_as"] in row(run)
