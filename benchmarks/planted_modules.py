@@ -148,7 +148,18 @@ def truth(program: str, breaks: str, recording: Path, *, compiled: bool) -> dict
 
 def told(program: str, breaks: str, folder: Path) -> dict[str, dict[str, float]]:
     """What tracekit says of each form, after it has recorded both."""
-    words = [*("profile", f"{Path(__file__)}:build", "--compiled", "--no-fullgraph", "--iterations", str(CALLS))]
+    words = [
+        *(
+            "profile",
+            f"{Path(__file__)}:build",
+            "--compiled",
+            "--no-fullgraph",
+            "--device",
+            "cpu",
+            "--iterations",
+            str(CALLS),
+        )
+    ]
     words += [*("--out", str(folder), "--json", "-", "--", "--program", program, "--breaks", breaks)]
     command = [sys.executable, "-m", "tracekit", *words]
     made = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, check=True)
