@@ -1,6 +1,7 @@
 """What torch says of small models on the CPU, and that nothing of it is told of another form."""
 
 import logging
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import torch
 from tests.measure.conftest import Block, make_workload
 
 from tracekit.measure import diagnostics, forms
+from tracekit.measure.compile_log import read_break
 from tracekit.measure.diagnostics import DiagnosticLog, watched
 from tracekit.measure.forms import Form, compiled_form
-from tracekit.model.compilation import Diagnostics
+from tracekit.model.compilation import Diagnostics, GraphBreak
 from tracekit.model.workload import BuiltWorkload, CompileTarget
 from tracekit.statements.noted import CompileLogSilent, CompileLogUnreadable, NoCompileLog
 
@@ -147,6 +149,43 @@ def test_a_break_in_a_helper_tells_which_forward_called_it() -> None:
     assert (found.where or "").endswith(line_of("and breaks here"))
     assert (found.called_from or "").endswith(line_of("the helper is called here"))
     assert found.line == f"{found.where}, called from {found.called_from}"
+
+
+class Clipping(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Torch's own code reads whether the norm is finite."""
+
+    def forward(self, x: Any) -> Any:
+        weight = x.clone()
+        weight.grad = x
+        norm = torch.nn.utils.clip_grad_norm_([weight], 1.0, error_if_nonfinite=True)  # within torch
+        return x * norm
+
+
+def test_a_break_in_torchs_own_code_is_at_its_line_and_tells_the_users_that_led_there() -> None:
+    (found,) = diagnosed(Clipping(), 4).breaks
+    assert (found.where or "").startswith("torch/nn/utils/clip_grad.py:") and found.is_torchs
+    assert (found.called_from or "").endswith(line_of("# within torch"))
+    assert not found.steers_branch
+
+
+def test_pythons_own_library_and_what_dynamo_puts_in_its_place_are_passed_over() -> None:
+    """As torch 2.13 tells of a context manager that cannot be traced, in a user's code and in torch's own."""
+    torchs, python = Path(torch.__file__).parent, sysconfig.get_path("stdlib")
+    within = [
+        *(f'File "{python}/contextlib.py", line 301, in helper', "return _GeneratorContextManager(func, args, kwds)"),
+        *(f'File "{torchs}/_dynamo/polyfills/__init__.py", line 513, in instantiate', "obj.__init__(*args, **kwargs)"),
+        *(f'File "{python}/contextlib.py", line 105, in __init__', "self.gen = func(*args, **kwds)"),
+    ]
+    users = ['File "/home/me/train.py", line 31, in train', "return model(x)"]
+    ddp = [f'File "{torchs}/nn/parallel/distributed.py", line 1714, in _run_ddp_forward', "with self._inside():"]
+
+    def read(*lines: str) -> GraphBreak:
+        text = "Graph break in user code at contextlib.py:105\nGraph Break Reason: Attempted to call\n"
+        return read_break("\n".join([text, "User code traceback:", *lines]), "0/0")
+
+    own, of_torch = read(*users, *within), read(*users, *ddp, *within)
+    assert (own.where, own.called_from, own.is_torchs) == ("train.py:31", None, False)
+    assert of_torch.line == "torch/nn/parallel/distributed.py:1714, called from train.py:31" and of_torch.is_torchs
 
 
 def test_a_module_without_breaks_has_none(block: Block) -> None:

@@ -12,7 +12,17 @@ from msgspec.structs import replace
 
 from tracekit.measure.branches import steers_branch
 from tracekit.measure.compilation import is_of_torch
-from tracekit.measure.source_location import class_place, function_name, is_ours, is_torch, place, portable, user_frames
+from tracekit.measure.source_location import (
+    class_place,
+    function_name,
+    is_ours,
+    is_python,
+    is_torch,
+    place,
+    portable,
+    torchs_frame,
+    user_frames,
+)
 from tracekit.model import compilation as nouns
 from tracekit.model.workload import CompileTarget
 
@@ -179,28 +189,31 @@ def _breaks(entries: list[LogEntry], failed: set[str | None]) -> tuple[nouns.Gra
 def read_break(text: str, id_: str | None) -> nouns.GraphBreak:
     """A graph break from torch's prose. What is not found in it is None."""
     text = text.partition("Traceback (most recent call last)")[0]
-    frames = user_frames(text.partition("User code traceback:")[2])
-    own = [frame for frame in frames if not is_ours(frame[0])]
-    break_at = BREAK_AT.search(text)
-    where = place(*own[-1][:2]) if own else place(*break_at.groups()) if break_at else None
+    stack = text.partition("User code traceback:")[2]
+    own = [frame for frame in user_frames(stack) if not is_ours(frame[0]) and not is_python(frame[0])]
+    torchs, break_at = torchs_frame(stack), BREAK_AT.search(text)
+    broke = torchs or (own[-1] if own else None)
+    where = place(*broke[:2]) if broke else place(*break_at.groups()) if break_at else None
     reason = REASON.search(text)
     lines = [line.strip() for line in (reason[1] if reason else text).splitlines() if line.strip()]
     explanation, code = EXPLANATION.search(text), CODE.search(text)
     caller = None
-    if len(own) > 1 and function_name(own[-1][2]) != "forward":
+    if torchs and own:
+        caller = place(*own[-1][:2])
+    elif len(own) > 1 and function_name(own[-1][2]) != "forward":
         # The innermost forward around what broke, or else the outermost line.
         around = next((frame for frame in reversed(own[:-1]) if function_name(frame[2]) == "forward"), own[0])
         caller = place(*around[:2])
     return nouns.GraphBreak(
         where=where,
-        function=function_name(own[-1][2]) if own else None,
+        function=function_name(broke[2]) if broke else None,
         reason=(lines or ["no reason given"])[-1].rstrip("."),
         explanation=explanation[1].strip() if explanation else None,
         hint=find_hint(text),
         code=code[1] if code else None,
         frames=(id_,) if id_ else (),
         called_from=caller,
-        steers_branch=READ_ON_HOST in text and steers_branch(own),
+        steers_branch=READ_ON_HOST in text and not torchs and steers_branch(own),
     )
 
 

@@ -9,7 +9,6 @@ import inspect
 import linecache
 import os
 import re
-import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -19,7 +18,7 @@ from torch import nn
 
 from tracekit.measure.branches import steers_branch, tree_of
 from tracekit.measure.compile_log import BREAK, METRICS, LogEntry, failure_of, read_break
-from tracekit.measure.source_location import function_name, place, user_frames
+from tracekit.measure.source_location import function_name, is_python, place, user_frames
 from tracekit.model.compilation import LONGEST_LINE, NotCompiled, NotCompiledCode
 from tracekit.model.workload import CompileTarget
 
@@ -43,8 +42,6 @@ IN_LOOP, IN_CONTEXT = re.compile(r"graph break in (a for/while )?loop"), re.comp
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 #: The code around calls, whose frames stand between the user's program and the model.
 AROUND = f"{Path(__file__).parents[1]}{os.sep}"
-#: Python's own library, which may hold the packages that are installed beside it.
-PYTHON, PACKAGES = f"{sysconfig.get_path('stdlib')}{os.sep}", "-packages/"
 #: So many reasons are kept.
 MOST_REASONS = 50
 
@@ -84,7 +81,7 @@ def _frames_within(text: str) -> tuple[Frame, ...]:
     Python's own library."""
     frames = user_frames(text.partition("User code traceback:")[2].partition("Traceback (most recent call last)")[0])
     last = max((at for at, (file, *_) in enumerate(frames) if file.startswith(AROUND)), default=-1)
-    within = (each for each in frames[last + 1 :] if not each[0].startswith(PYTHON) or PACKAGES in each[0])
+    within = (each for each in frames[last + 1 :] if not is_python(each[0]))
     return tuple((file, int(line), function_name(function)) for file, line, function in within)
 
 

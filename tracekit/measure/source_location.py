@@ -8,6 +8,7 @@ import inspect
 import os
 import re
 import sys
+import sysconfig
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -31,6 +32,10 @@ OUR_MODELS = f"{OURS}workloads/"
 CALLER = f"{OUR_MODELS}own.py"
 #: A frame of a stack that torch prints.
 STACK_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+#: Python's own library, which may hold the packages that are installed beside it.
+PYTHON, PACKAGES = f"{sysconfig.get_path('stdlib')}{os.sep}", "-packages/"
+#: What of torch stands in a stack for something else: what Dynamo traces in Python's place, and calls of modules.
+STAND_INS = ("torch/_dynamo/", "torch/nn/modules/module.py")
 #: What Dynamo calls the function that goes on after a graph break.
 RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
 
@@ -117,6 +122,19 @@ def portable(file: str) -> str:
 def user_frames(text: str) -> list[tuple[str, str, str]]:
     """File, line and function of each frame in a printed stack that is not torch's, the innermost last."""
     return [frame for frame in STACK_FRAME.findall(text) if not is_torch(frame[0])]
+
+
+def torchs_frame(text: str) -> tuple[str, str, str] | None:
+    """The innermost frame of a printed stack, where it is in torch's own code: reached from the user's, and nothing of
+    theirs."""
+    frames = (each for each in STACK_FRAME.findall(text) if not is_python(each[0]) and not each[0].startswith("<"))
+    own = [each for each in frames if not portable(each[0]).startswith(STAND_INS)]
+    return own[-1] if own and is_torch(own[-1][0]) else None
+
+
+def is_python(file: str) -> bool:
+    """Whether a file is of Python's own library."""
+    return file.startswith(PYTHON) and PACKAGES not in file
 
 
 def is_ours(file: str) -> bool:

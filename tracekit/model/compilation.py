@@ -102,6 +102,12 @@ class GraphBreak(Struct, frozen=True):
             return self.where
         return f"{self.where}, called from {self.called_from}"
 
+    @property
+    def is_torchs(self) -> bool:
+        """Whether it stands in torch's own code (an optimizer's step, DistributedDataParallel), which nobody mends from
+        without."""
+        return (self.where or "").startswith("torch/")
+
 
 #: Where torch keeps what spreads a model over ranks.
 SHARDING = "torch/distributed/"

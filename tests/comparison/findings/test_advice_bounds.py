@@ -161,7 +161,7 @@ def test_of_a_trace_alone_the_recorded_idle_time_is_the_bound():
 #: What each piece of advice changes in the settings of a run.
 ADVICE = {"launch_bound": lambda run: {"mode": WITH[run["mode"]]}, "uncompiled_component": lambda _: {"scope": "all"}}
 #: Settings that make another work of it.
-WORK = ("workload", "size", "dtype", "scope", "mode", "batch_size", "height", "width", "steps")
+WORK = ("nproc", "parallel", "workload", "size", "dtype", "scope", "mode", "batch_size", "height", "width", "steps")
 
 
 def work_of(settings: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -32,6 +32,7 @@ from tracekit.model.compilation import (
     RegionTime,
 )
 from tracekit.model.note import Note
+from tracekit.report.words.short import advice_words
 from tracekit.statements.findings.compiling import STEERS, HitRecompileLimit, RecompilingCall
 from tracekit.statements.findings.waiting import SkippedCudaGraphs, SkippedGraphs
 from tracekit.statements.guards import check_of
@@ -124,6 +125,22 @@ def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
     lines = ["model.py:5, called from model.py:40", "model.py:4", "model.py:3"]
     assert [each.line for each in finding.statement.longest] == lines
     assert finding.saving_us == 15.0
+
+
+def test_what_breaks_in_torchs_own_code_is_told_and_nobody_is_advised_to_remove_it():
+    ddp = "torch/nn/parallel/distributed.py:1757"
+    torchs = replace(ITEM, where=ddp, called_from="train.py:31", hint="Avoid calling it.", per_step_us=90.0)
+    finding = findings(Diagnostics(breaks=(torchs,)))["broken_graphs"]
+    assert (finding.advice, finding.saving_us) == (None, None)
+    words = finding.statement.long()
+    assert f"{ddp}, called from train.py:31, in torch's own code: " in words
+    assert "hint" not in words and "--fullgraph" not in words
+    assert advice_words(finding) == ("", "")
+    # Beside one of the program's own that alone is to be removed.
+    finding = findings(Diagnostics(breaks=(torchs, replace(ITEM, per_step_us=60.0))))["broken_graphs"]
+    assert finding.saving_us == 60.0
+    assert advice_words(finding) == ("remove the graph break at model.py:20", "")
+    assert finding.statement.short().startswith(f"Graph break at {ddp}, called from train.py:31: ")
 
 
 def test_three_breaks_are_a_warning_and_so_is_a_costly_one_that_saves_no_more_than_the_gpu_waits():

@@ -48,7 +48,7 @@ REGIONAL = {"scope": "regional"}
 def find_broken_graphs(comparison: Comparison) -> Finding | None:
     """Found when B's graphs break. The saving is the host time outside of compiled code in the frames that broke while
     the GPU was idle, as recorded with a host as slow as timed calls met, but no more than the call's idle time with
-    causes that lie there: what following the advice can save at most."""
+    causes that lie there: what following the advice can save at most. What breaks in torch's own code is no part."""
     side = comparison.b
     breaks = side.diagnostics.breaks if side.diagnostics else ()
     if not breaks:
@@ -64,7 +64,8 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     longest = sorted(breaks, key=lambda each: -(each.cost_us or 0))
     # What torch's hints name can be switched on, which leaves the others; else an error says where it happens. A value
     # that steers a branch breaks the graph whatever is switched on.
-    removed = [each for each in breaks if _hints_at_switch(each) and not each.steers_branch]
+    own = [each for each in breaks if not each.is_torchs]
+    removed = [each for each in own if _hints_at_switch(each) and not each.steers_branch]
     hints = " ".join(each.hint or "" for each in removed) if longest[0] in removed else ""
     switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
     told = tuple(
@@ -74,8 +75,9 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
             reason=each.reason,
             per_step_us=each.per_step_us,
             cost_us=cost_of(each),
-            hint=None if each.steers_branch and _hints_at_switch(each) else each.hint,
+            hint=None if each.is_torchs or (each.steers_branch and _hints_at_switch(each)) else each.hint,
             steers_branch=each.steers_branch,
+            is_torchs=each.is_torchs,
         )
         for each in longest[:NAMED]
     )
@@ -87,11 +89,12 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
         can_be_switched=bool(switches),
         costly=costly,
         on_gpu=side.analysis.gpu is not None,
+        in_torch=len(breaks) - len(own),
     )
     return Finding(
         statement,
-        saving_us=cost_of(*(removed if switches else breaks)),
-        advice=run_again(side.settings, more=("--fullgraph",), switches=switches),
+        saving_us=cost_of(*(removed if switches else own)),
+        advice=run_again(side.settings, more=("--fullgraph",), switches=switches) if own else None,
         environment=switches if side.settings else {},
     )
 

@@ -91,8 +91,8 @@ def advice_words(finding: Finding) -> tuple[str, str]:
     if isinstance(statement, ColdStart) and statement.can_be_regional:
         # No faster calls: its command changes nothing that is compared.
         options.append("--scope regional")
-    if isinstance(statement, BrokenGraphs) and statement.costly and not options:
-        return f"remove the graph break at {statement.place}", statement.why()
+    if isinstance(statement, BrokenGraphs) and statement.costly and statement.removable and not options:
+        return f"remove the graph break at {statement.removable}", statement.why()
     why = statement.why() if finding.verified is None else statement.why_tried()
     return " ".join(options) or (advice.short() if advice else ""), why
 

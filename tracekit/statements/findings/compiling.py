@@ -27,6 +27,10 @@ FELL_BACK = {
 }
 
 
+def _more(lines: int) -> str:
+    return f", +{lines - 1} more" if lines > 1 else ""
+
+
 class BreakingLine(Struct, frozen=True):
     """A line at which graphs break."""
 
@@ -37,13 +41,20 @@ class BreakingLine(Struct, frozen=True):
     cost_us: float | None  #: Of the call at most; None where not known.
     hint: str | None
     steers_branch: bool
+    is_torchs: bool = False  #: In torch's own code.
+
+    @property
+    def place(self) -> str:
+        """`model.py:20`, without its folder."""
+        return clipped_within(PurePath(self.where or "an unknown line").name, LONGEST_LINE)
 
     def words(self, *, on_gpu: bool) -> str:
         idle = f", GPU idle in at most {duration(self.cost_us)}" if on_gpu else ""
         cost = f" ({duration(self.per_step_us)} per step outside of graphs{idle})" if self.per_step_us else ""
         hint = STEERS if self.steers_branch else self.hint
         hinted = f" (hint: {hint.rstrip('.')})" if hint else ""
-        return f"{self.line or 'unknown line'}: {self.reason}{cost}{hinted}"
+        whose = ", in torch's own code" if self.is_torchs else ""
+        return f"{self.line or 'unknown line'}{whose}: {self.reason}{cost}{hinted}"
 
 
 class BrokenGraphs(FindingStatement):
@@ -55,6 +66,7 @@ class BrokenGraphs(FindingStatement):
     can_be_switched: bool  #: By a setting that torch hints at.
     costly: bool
     on_gpu: bool
+    in_torch: int = 0  #: So many of the lines are in torch's own code.
 
     @property
     def severity(self) -> Severity:
@@ -62,13 +74,14 @@ class BrokenGraphs(FindingStatement):
 
     @property
     def place(self) -> str:
-        """`model.py:20, +1 more`: the costliest line, without its folder."""
-        line = PurePath(self.longest[0].where or "an unknown line").name
-        return f"{clipped_within(line, LONGEST_LINE)}{self._and_more}"
+        """`model.py:20, +1 more`: the costliest line."""
+        return self.longest[0].place + _more(self.lines)
 
     @property
-    def _and_more(self) -> str:
-        return f", +{self.lines - 1} more" if self.lines > 1 else ""
+    def removable(self) -> str:
+        """`model.py:20, +1 more`: the costliest line that is not torch's own; empty where there is none."""
+        own = next((each for each in self.longest if not each.is_torchs), None)
+        return own.place + _more(self.lines - self.in_torch) if own else ""
 
     def title(self) -> str:
         return f"{counted(self.lines, 'graph break')} in {self.side}"
@@ -81,14 +94,14 @@ class BrokenGraphs(FindingStatement):
             # Other parts of a report show that count.
             breaks = counted(self.counted_by_dynamo, "break")
             text += f" Dynamo counts {breaks}, one for each function compiled up to such a line."
-        return text if self.can_be_switched else text + FULLGRAPH
+        return text if self.can_be_switched or not self.removable else text + FULLGRAPH
 
     def short(self) -> str:
         """The costliest line and what it costs, and how many more there are."""
         first = self.longest[0]
         line = clipped_within(first.line or "an unknown line", 2 * LONGEST_LINE)
         cost = f"at most {duration(first.cost_us)} {'GPU idle' if self.on_gpu else 'of host time'}"
-        return f"Graph break at {line}: {cost}{self._and_more} ({clipped(first.reason, LONGEST_REASON)})"
+        return f"Graph break at {line}: {cost}{_more(self.lines)} ({clipped(first.reason, LONGEST_REASON)})"
 
     def why(self) -> str:
         return "may remove the graph break" if self.can_be_switched else ""
