@@ -113,6 +113,8 @@ EVERY: dict[ModuleType, tuple[Note, ...]] = {
     matching: (
         matching.NoOperators("graphed"),
         matching.NoShapes("graphed"),
+        matching.TooManyToMatch("eager", operators=600_000, activities=None),
+        matching.TooManyToMatch("eager", operators=None, activities=700_000),
         matching.LittleMatched({"A": 0.302, "B": 0.167}),
         matching.LittleMatched({"B": 0.5}),
         matching.MatchedByElimination({"A": 0.79, "B": 0.8}, no_provenance=None, advise_profile=True),

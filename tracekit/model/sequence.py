@@ -4,6 +4,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+#: Of recordings with more activities, or outermost operators, none is looked at by itself: matching takes a minute
+#: and a gigabyte for each 500,000.
+MOST_ACTIVITIES = 500_000
+
 
 class Peak(Struct, frozen=True):
     """What the maker publishes for a device: memory bandwidth, and dense arithmetic by type of the inputs. None: the

@@ -12,6 +12,7 @@ from msgspec import Struct
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
 from tracekit.interpreter import usable_cores
+from tracekit.model.sequence import MOST_ACTIVITIES
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 #: Nobody needs a bar for less.
 PATIENCE_SECONDS = 1.0
-
-#: Traces with more are compared by the names of their kernels: matching takes a minute and a gigabyte for each 500,000.
-MOST_ACTIVITIES = 500_000
 
 
 class Reading(Struct, frozen=True):

@@ -28,7 +28,7 @@ from tracekit.model.groups import GroupLabel, KernelCounts
 from tracekit.model.sequence import Activity, Traffic
 from tracekit.reading.sides import load_side
 from tracekit.reading.traces import Reading
-from tracekit.statements.notes.matching import LittleMatched, NoOperators, NoShapes, ProvenanceUnused
+from tracekit.statements.notes.matching import LittleMatched, NoOperators, NoShapes, ProvenanceUnused, TooManyToMatch
 
 
 def grouped(a: list[Activity], b: list[Activity], *cells: Cell, b_per_step: float = 1.0) -> tuple[KernelGroup, ...]:
@@ -253,6 +253,13 @@ def test_a_side_is_doubted_whose_recording_has_no_operators_or_no_shapes() -> No
     work = WORK, replace(WORK, operators="none"), replace(WORK, activities=tuple(NO_SHAPES))
     doubts = find_doubts(*(replace(make_side("graphed"), sequence=each) for each in work))
     assert doubts == (NoOperators("graphed"), NoShapes("graphed"))
+
+
+@pytest.mark.parametrize(("kernels", "noted"), [(500_000, 0), (500_001, 1)])
+def test_what_is_too_much_to_be_matched_is_said(kernels: int, noted: int) -> None:
+    side = make_side("eager", make_analysis({"gemm": ("gemm", kernels, 50.0)}, steps=1))
+    assert find_doubts(replace(side, sequence=None)) == (TooManyToMatch("eager", None, kernels),) * noted
+    assert find_doubts(replace(side, sequence=WORK)) == ()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.model.comparison import Coverage, KernelGroup, Side
 from tracekit.model.note import Note
-from tracekit.model.sequence import TrafficTotal
+from tracekit.model.sequence import MOST_ACTIVITIES, TrafficTotal
 from tracekit.statements.notes import matching as notes
 
 #: With shapes for fewer of a side's operators than this, sizes cannot tell kernels apart.
@@ -41,9 +41,14 @@ def _shares(some: Sequence[KernelGroup], every: Sequence[KernelGroup], of_nothin
 
 
 def find_doubts(*sides: Side) -> tuple[Note, ...]:
-    """A note for each side whose kernels are matched by less than operators with shapes."""
+    """A note for each side whose work is matched by less than operators with shapes, or is too much."""
     found: list[Note] = []
     for side in sides:
+        kernels, copies, cpu = side.analysis.kernels, side.analysis.copies, side.analysis.cpu
+        activities = (kernels.count if kernels else 0) + (copies.memcpy_count + copies.memset_count if copies else 0)
+        operators = cpu.operator_count if cpu else 0
+        if side.sequence is None and max(activities, operators) > MOST_ACTIVITIES:
+            found.append(notes.TooManyToMatch(side.label, operators or None, activities or None))
         asked = [each.operator for each in (side.sequence.activities if side.sequence else ()) if each.operator]
         if side.sequence and side.sequence.activities and side.sequence.operators == "none":
             found.append(notes.NoOperators(side.label))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from tracekit.model.note import Note, Noted
+from tracekit.model.sequence import MOST_ACTIVITIES
 from tracekit.numbers import counted, percent
 
 #: Why provenance is of no use to a comparison: it leads between other forms than an eager and a compiled one, the sides
@@ -29,6 +30,19 @@ class NoShapes(Note):
     code = "no_shapes"
     subject: str
     says = "{subject} has no shapes (record_shapes): kernels are matched by name and order, which can mix up sizes."
+
+
+class TooManyToMatch(Note):
+    code = "too_many_to_match"
+    subject: str
+    operators: int | None  #: Of a CPU run; None: kernels and copies of a GPU.
+    activities: int | None
+
+    def long(self) -> str:
+        count, most = self.operators or self.activities or 0, f"{MOST_ACTIVITIES:,}"
+        none = "no groups, modules or timeline" if self.operators else "groups by name, no modules or timeline"
+        what = "operators" if self.operators else "kernels and copies"
+        return f"{self.subject} has {count:,} {what}: of over {most} there are {none}. --steps reads fewer."
 
 
 class LittleMatched(Note):
