@@ -171,6 +171,17 @@ def test_a_compiled_form_without_any_compiled_step_ran_eager_also_in_a_run_of_be
     assert (comparison.findings[0].code, comparison.findings[0].statement.ran_eager) == (code, True)
 
 
+def test_a_compiled_form_of_which_torch_made_no_graph_ran_eager_although_its_frames_were_entered():
+    """As torch 2.11 leaves an encoder whose fast path it cannot trace."""
+    a, b = sides(Diagnostics(breaks=(ITEM,)), regions=replace(make_regions(), graphs=0))
+    assert b.form is not None and b.form.compilation is not None
+    # Another backend than Inductor leaves no events of its graphs.
+    assert not [each for each in compare(a, b, ORDER).notes if isinstance(each, RanEager)]
+    form = replace(b.form, compilation=replace(b.form.compilation, graphs=0))
+    (note,) = (each for each in compare(a, replace(b, form=form), ORDER).notes if isinstance(each, RanEager))
+    assert note.reason == "graph break at model.py:20: Unsupported Tensor.item()"
+
+
 def test_hooks_of_sharded_modules_run_eager_by_design_and_nothing_advises_against_it():
     hook = EagerFallback("skipped", "forward", "torch/distributed/fsdp/_fully_shard/_fsdp_common.py:30", "skipped")
     assert "eager_fallback" not in findings(Diagnostics(fallbacks=(hook,)))

@@ -9,7 +9,7 @@ from torch import nn
 GPU = torch.cuda.is_available()
 device, width, depth = ("cuda", 1024, 12) if GPU else ("cpu", 32, 2)
 model = nn.TransformerEncoder(
-    nn.TransformerEncoderLayer(width, 4, 4 * width, 0.0, batch_first=True, norm_first=True),
+    nn.TransformerEncoderLayer(width, 4, 4 * width, 0.0, nn.functional.silu, batch_first=True, norm_first=True),
     depth,
     enable_nested_tensor=False,
 )

@@ -79,7 +79,9 @@ def find_fallbacks(*sides: Side) -> Iterator[Note]:
     for side in sides:
         parts = side.diagnostics.unmeant_fallbacks if side.diagnostics else ()
         if ran_eager(side):
-            yield work.RanEager(parts[-1].reason if parts else None)
+            breaks = side.diagnostics.breaks if side.diagnostics else ()
+            broken = f"graph break at {breaks[0].line or 'an unknown line'}: {breaks[0].reason}" if breaks else None
+            yield work.RanEager(parts[-1].reason if parts else broken)
             continue
         for part in parts:
             named = part.function or "a frame without a name"
@@ -88,12 +90,15 @@ def find_fallbacks(*sides: Side) -> Iterator[Note]:
 
 
 def ran_eager(side: Side) -> bool:
-    """Whether no step of the compiled form, as recorded, entered compiled code. False where that was not recorded, or
-    only a part of the step is looked at."""
+    """Whether no step of the compiled form, as recorded, ran a compiled graph: none entered what Dynamo made, or that
+    holds no graph. False where it was not recorded, or only a part of the step is looked at."""
     if side.form is None or side.form.name != "compiled" or side.entering is None:
         return False
-    regions = side.entering.regions
-    return side.entering.window.kind == "steps" and regions is not None and regions.count == regions.graphs == 0
+    regions, compilation = side.entering.regions, side.form.compilation
+    if side.entering.window.kind != "steps" or regions is None or regions.graphs:
+        return False
+    # Graphs of another backend than Inductor have no events.
+    return regions.count == 0 or (compilation is not None and compilation.graphs == 0)
 
 
 def refuse_other_sizes(place: str, lender: Side, borrower: Side, other: Side) -> None:

@@ -204,7 +204,7 @@ class Fallback(FindingStatement):
 
     def long(self) -> str:
         if self.ran_eager:
-            share = "No recorded step entered compiled code."
+            share = "No recorded step ran a compiled graph."
         elif self.eager_gpu_share is None:
             share = "The rest ran compiled."
         else:

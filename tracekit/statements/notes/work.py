@@ -118,7 +118,7 @@ class RanEager(Note):
 
     def long(self) -> str:
         because = f" ({self.reason})" if self.reason else ""
-        return f"Compiled ran eager: no recorded step entered compiled code{because}."
+        return f"Compiled ran eager: no recorded step ran a compiled graph{because}."
 
     def short(self) -> str:
         return f"the compiled model ran eager{f': {self.reason}' if self.reason else ''}"
