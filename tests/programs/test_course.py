@@ -11,7 +11,7 @@ from tracekit.model.run import FormName
 from tracekit.model.timing import StoppingRule
 from tracekit.programs import course
 from tracekit.programs.course import Block, Course, Found, Step, paired
-from tracekit.programs.telling import alone_words
+from tracekit.programs.telling import alone_noted
 from tracekit.programs.together import Together
 
 US = {"eager": 3000.0, "compiled": 1000.0}
@@ -174,7 +174,7 @@ def test_of_several_callables_each_alone_is_eager_and_told() -> None:
     }
     assert ratios == {"Encoder": pytest.approx(2, rel=0.01), "Decoder": pytest.approx(0.95, rel=0.01)}
     assert (driven.form, driven.alone) == ("compiled", None)
-    assert [line.split(" (")[0] for line in alone_words(driven.found)] == [
+    assert [line.split(" (")[0] for line in (each.long() for each in alone_noted(driven.found))] == [
         "compiling Encoder makes the step 2.00× faster in this process",
         "compiling Decoder makes the step 1.05× slower in this process",
     ]

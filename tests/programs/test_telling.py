@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tracekit.programs.course import MOST_ALONE, Block, Found, Step
-from tracekit.programs.telling import alone_words, of_compiling, of_paying
+from tracekit.programs.course import MOST_ALONE, Block, Found, Step, paired
+from tracekit.programs.telling import alone_noted, of_compiling, of_paying
 
 STEPS = [
     # Three seconds of it are something else.
@@ -66,6 +66,16 @@ def test_where_rounds_that_do_not_count_change_the_answer_it_is_not_enough_to_te
     assert of_paying(rare) == "; then not enough to tell, 0.999× as fast without outliers and 1.33× with them"
 
 
+def test_where_rounds_that_do_not_count_leave_the_answer_both_are_told() -> None:
+    rare = found(2000.0, 1000.0, 16)
+    rare.blocks[8] = Block("eager", 100_000.0, (), None)
+    faster = "; then 2.00× faster than eager in this process (2.55× as fast with outliers): pays"
+    assert of_paying(rare).startswith(faster)
+    (told,) = alone_noted(Found(alone={"Net (a.py:1)": paired(rare.blocks)}))
+    assert told.long().startswith("compiling Net (a.py:1) makes the step 2.00× faster in this process (")
+    assert told.long().endswith("as fast; 2.55× with outliers)")
+
+
 def test_of_few_rounds_nothing_is_said() -> None:
     assert of_paying(found(2000.0, 1000.0, 4)) == ""
     # Of eight what processes differ by decides.
@@ -80,10 +90,10 @@ def test_a_program_that_read_its_code_from_a_cache_says_nothing_of_compiling() -
 def test_of_several_callables_each_is_told_or_that_it_was_not() -> None:
     alone = {f"part_{at} (p.py:{at})": pairs(2000.0, 1000.0 * at) for at in (1, 2)} | {"part_3 (p.py:3)": []}
     alone |= {f"more_{at} (p.py)": [] for at in range(MOST_ALONE)}
-    told = alone_words(Found(alone=alone))
+    told = [each.long() for each in alone_noted(Found(alone=alone))]
     assert told[0].startswith("compiling part_1 (p.py:1) makes the step 2.00× faster in this process (2.0")
     assert told[1:3] == [
-        "compiling part_2 (p.py:2): no difference: within 1 %",
+        "compiling part_2 (p.py:2): no difference established, 0.998× to 1.004× as fast",
         "compiling part_3 (p.py:3): not told apart, too few rounds",
     ]
     assert told[-1] == "3 more callables not looked at one by one"

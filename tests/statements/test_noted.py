@@ -43,6 +43,18 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
     "reference_does_not_fit": ({"dtype": "float32", "needs_bytes": 10 * 2**30, "free_bytes": 2**30},),
     "reference_ran_out_of_memory": ({"needs_bytes": 10 * 2**30},),
     "reference_failed": ({"error": "TypeError: no"},),
+    "callable_alone": tuple(
+        {"label": "Net (a.py:1)", "result": result, "speedup": speedup, "ci95": ci95, "with_outliers": every}
+        for result, speedup, ci95, every in (
+            ("faster", 1.3, (1.2, 1.4), None),
+            ("faster", 1.3, (1.2, 1.4), 1.6),
+            ("slower", 0.8, (0.7, 0.9), None),
+            ("inconclusive", 1.0, (0.9, 1.1), None),
+            ("inconclusive", 1.0, (0.99, 1.01), 1.3),
+            ("inconclusive", None, None, None),
+        )
+    ),
+    "callables_not_looked_at": ({"number": 3},),
     "shapes_differ": ({"shape": (2, 3), "other_shape": (3,)},),
 }
 

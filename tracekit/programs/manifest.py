@@ -18,7 +18,7 @@ from tracekit.numbers import counted, duration
 from tracekit.programs.compiled import Compiled
 from tracekit.programs.course import Found, paired
 from tracekit.programs.session import Session
-from tracekit.programs.telling import STEP_WORDS, alone_words, timed_pairs
+from tracekit.programs.telling import STEP_WORDS, alone_noted, timed_pairs
 from tracekit.shell import steering_variables
 
 #: So many callables are named.
@@ -70,6 +70,7 @@ def run_of(session: Session, name: str, command: str, started: datetime.datetime
         forms=tuple(_form(form, session, timings, rule) for form in forms),
         order=tuple(timings.order),
         notes=tuple(notes_of(session)),
+        noted=tuple(alone_noted(found)),
     )
 
 
@@ -146,9 +147,6 @@ def notes_of(session: Session) -> list[str]:
         told.append(
             "Inductor's C++ kernels are not recorded of a program: their time counts as the compiled wrapper's."
         )
-    alone = alone_words(found)
-    told += [f"{line[0].upper()}{line[1:]}." for line in alone]
-    told += ["Each of these alone, with what it calls, was eager against all compiled."] if alone else []
     told += [why for why in (found.no_eager, found.no_recording) if why]
     by_library = [each for each in session.watch.found if each.by_library and each.calls]
     if by_library:

@@ -11,12 +11,15 @@ import numpy as np
 from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
 from tracekit.measure.timing import CallTime, Timings
+from tracekit.model.comparison import Result, Verdict
+from tracekit.model.note import Noted
 from tracekit.model.run import FormResult
 from tracekit.model.timing import FormTiming
 from tracekit.numbers import counted, duration, times
-from tracekit.programs.course import MOST_ALONE, Block, Found, Step, paired, ratio_logs
+from tracekit.programs.course import FORMS, MOST_ALONE, Block, Found, Step, paired, ratio_logs
 from tracekit.programs.session import Session
 from tracekit.report.words.common import undecided
+from tracekit.statements.noted import CallableAlone, CallablesNotLookedAt
 from tracekit.statistics.interval import FEWEST
 from tracekit.statistics.steady import mean_interval
 
@@ -64,7 +67,7 @@ def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]
     compiling = of_compiling(found.first)
     compiling += late if compiling else ""
     lines.append(f"{counted(found.steps, 'step')} {seen}, each {kind}{compiling}{of_paying(found)}")
-    lines += alone_words(found)
+    lines += [each.long() for each in alone_noted(found)]
     if found.off:
         lines.append(f"measuring ended early: {found.off}")
     if found.no_eager:
@@ -84,8 +87,8 @@ def of_paying(found: Found) -> str:
     pairs = paired(found.blocks)
     if len(pairs) < FEWEST:
         return ""
-    said, ends = as_fast(pairs)
-    if not ends:
+    said, also = as_fast(pairs)
+    if not said.endswith(("faster", "slower")):
         return f"; then {said}"
     eager_us, compiled_us = (median(pair[at].us for pair in pairs) for at in (0, 1))
     # What compiling calls took more than others do, less what the first eager ones did.
@@ -93,7 +96,7 @@ def of_paying(found: Found) -> str:
     cost_us -= _more_than_usual(found.first_eager_us, eager_us)
     saved_us = eager_us * (1 - math.exp(-mean_interval(ratio_logs(pairs)).middle))
     pays = f": pays after about {float(f'{cost_us / saved_us:.2g}'):,.0f} steps" if cost_us > saved_us > 0 else ""
-    return f"; then {said} than eager in this process{pays}"
+    return f"; then {said} than eager in this process{also}{pays}"
 
 
 def _more_than_usual(calls_us: list[float], usual_us: float) -> float:
@@ -108,43 +111,54 @@ def timed_pairs(pairs: list[tuple[Block, Block]]) -> Timings:
     return timings
 
 
-def as_fast(pairs: list[tuple[Block, Block]]) -> tuple[str, str]:
-    """`1.31× faster` and `1.28× to 1.35×`, as the report's verdict has it; else why there is none, and nothing: what is
-    no part of the interval may change the answer."""
+def judge_pairs(pairs: list[tuple[Block, Block]]) -> tuple[Verdict, float]:
+    """As the report judges, and the speed-up with what is no part of the interval."""
     timings = timed_pairs(pairs)
     timing = FormTiming("interrupted", None, None, 0.0, unsteady=timings.unsteady_rounds())
-    forms = (
-        FormResult(form, (), tuple(us), None, None, None, (), timing=timing) for form, us in timings.wall_us.items()
+    a, b = (
+        TimedForm(name, FormResult(name, (), tuple(timings.wall_us[name]), None, None, None, (), timing=timing))
+        for name in FORMS
     )
-    sides = {form.name: TimedForm(form.name, form) for form in forms}
-    verdict, _ = judge(sides["eager"], sides["compiled"], ("eager", "compiled"))
+    return judge(a, b, FORMS)[0], math.exp(float(np.mean(ratio_logs(pairs))))
+
+
+def as_fast(pairs: list[tuple[Block, Block]]) -> tuple[str, str]:
+    """`1.31× faster`, and what it is with outliers that change it; else why that cannot be said, and nothing."""
+    verdict, every = judge_pairs(pairs)
     if verdict.speedup is None or verdict.ci95 is None:
         return "not enough to tell: too few rounds had settled", ""
-    # Rounds that are no part of the interval too.
-    every, (low, high) = math.exp(float(np.mean(ratio_logs(pairs)))), verdict.ci95
-    if not low / (1 + SAME) <= every <= high * (1 + SAME):
+    changed = every if _is_changed(verdict.ci95, every) else None
+    if verdict.result == "inconclusive" and changed is None:
+        return undecided(verdict), ""
+    if changed is not None and not _is_as(verdict.result, changed):
         without, within = times(verdict.speedup), times(every)
         return f"not enough to tell, {without} as fast without outliers and {within} with them", ""
-    if verdict.result == "faster":
-        return f"{times(verdict.speedup)} faster", f"{times(low)} to {times(high)}"
-    if verdict.result == "slower":
-        return f"{times(1 / verdict.speedup)} slower", f"{times(low)} to {times(high)} as fast"
-    return undecided(verdict), ""
+    also = f" ({times(changed)} as fast with outliers)" if changed is not None else ""
+    return f"{times(max(verdict.speedup, 1 / verdict.speedup))} {verdict.result}", also
 
 
-def alone_words(found: Found) -> list[str]:
-    """`compiling Net (a.py:12) makes the step 1.31× faster in this process (1.28× to 1.35×)`, of each of several."""
-    told = []
+def _is_changed(ci95: tuple[float, float], every: float) -> bool:
+    return not ci95[0] / (1 + SAME) <= every <= ci95[1] * (1 + SAME)
+
+
+def _is_as(result: str, every: float) -> bool:
+    """Whether the speed-up says the same."""
+    return result == ("faster" if every > 1 + SAME else "slower" if every < 1 / (1 + SAME) else "inconclusive")
+
+
+def alone_noted(found: Found) -> list[Noted]:
+    """Of each of several callables what compiling it brings, and of how many nobody looked."""
+    told: list[Noted] = []
     for label, pairs in [*found.alone.items()][:MOST_ALONE]:
-        if len(pairs) < FEWEST:
-            told.append(f"compiling {label}: not told apart, too few rounds")
-            continue
-        said, ends = as_fast(pairs)
-        told.append(
-            f"compiling {label}" + (f" makes the step {said} in this process ({ends})" if ends else f": {said}")
-        )
+        verdict, every = judge_pairs(pairs) if len(pairs) >= FEWEST else (Verdict("inconclusive"), 1.0)
+        result: Result = "inconclusive" if verdict.result == "not_timed" else verdict.result
+        ci95 = verdict.decided95 or verdict.ci95
+        changed = every if ci95 and _is_changed(ci95, every) else None
+        if changed is not None and not _is_as(result, changed):
+            result = "inconclusive"
+        told.append(CallableAlone(label, result, verdict.speedup, ci95, changed))
     more = len(found.alone) - MOST_ALONE
-    return [*told, f"{counted(more, 'more callable')} not looked at one by one"] if more > 0 else told
+    return [*told, CallablesNotLookedAt(more)] if more > 0 else told
 
 
 def of_compiling(steps: list[Step]) -> str:

@@ -1,11 +1,12 @@
 """What is noted while a run is made."""
 
-from tracekit.model.bounded import Amount, Count, Many, Text
+from tracekit.model.bounded import Amount, Count, Many, Ratio, Text
+from tracekit.model.comparison import Result
 from tracekit.model.note import Noted, WrittenNoted
 from tracekit.model.provenance import WithoutSites
 from tracekit.model.run import FormName
 from tracekit.names import clipped
-from tracekit.numbers import counted
+from tracekit.numbers import counted, times
 
 
 class UnknownNoted(Noted):
@@ -288,3 +289,36 @@ class ShapesDiffer(Noted):
     shape: Many[Count]
     other_shape: Many[Count]
     says = "has shape {shape}, the other {other_shape}"
+
+
+class CallableAlone(Noted):
+    """What compiling one of a program's callables brings: it and what it calls were eager against all compiled."""
+
+    code = "callable_alone"
+    label: Text  #: Its name and place.
+    result: Result
+    speedup: Ratio | None  #: None of too few rounds.
+    ci95: tuple[Ratio, Ratio] | None  #: Of this process.
+    with_outliers: Ratio | None  #: The speed-up of all rounds, where that is another.
+
+    def long(self) -> str:
+        who = f"compiling {self.label}"
+        if self.speedup is None or self.ci95 is None:
+            return f"{who}: not told apart, too few rounds"
+        also = f"; {times(self.with_outliers)} with outliers" if self.with_outliers else ""
+        ends = f"{' to '.join(map(times, self.ci95))} as fast{also}"
+        if self.result == "inconclusive":
+            told = (
+                "no difference established" if self.ci95[0] <= 1 <= self.ci95[1] and not also else "not enough to tell"
+            )
+            return f"{who}: {told}, {ends}"
+        ratio = times(max(self.speedup, 1 / self.speedup))
+        return f"{who} makes the step {ratio} {self.result} in this process ({ends})"
+
+
+class CallablesNotLookedAt(Noted):
+    code = "callables_not_looked_at"
+    number: Count
+
+    def long(self) -> str:
+        return f"{counted(self.number, 'more callable')} not looked at one by one"
