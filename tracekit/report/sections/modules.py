@@ -86,8 +86,10 @@ def module_tree(comparison: Comparison) -> Tree | None:
     root = comparison.modules
     if root is None:
         return None
-    time, what, profiled = (
-        ("Operator", "operators", " with profiler") if is_on_cpu(comparison) else ("GPU", "kernels", "")
+    time, every, counts, profiled = (
+        ("Operator", "all operators", "outermost operators", " with profiler")
+        if is_on_cpu(comparison)
+        else ("GPU", "all GPU work", "kernels and copies", "")
     )
     modules = list(_every(root))
     unit, scale, decimals = scale_of(max(max(each.a_us, each.b_us) for each in modules))
@@ -105,7 +107,7 @@ def module_tree(comparison: Comparison) -> Tree | None:
         return TreeNode(group_label(group), told, group.delta_us / largest, group=at)
 
     def node(module: ModuleTime, above: str) -> TreeNode:
-        name = module.path.removeprefix(f"{above}.") or f"all {what}"
+        name = module.path.removeprefix(f"{above}.") or every
         children = [node(child, module.path) for child in module.children]
         leaves = [leaf(at) for at in module.groups[:MOST_LEAVES]]
         if left := module.groups[MOST_LEAVES:]:
@@ -122,7 +124,7 @@ def module_tree(comparison: Comparison) -> Tree | None:
         return TreeNode(name, told, share, (*children, *leaves))
 
     top = _opened(node(root, ""))
-    heads = (f"{comparison.a.label}, {unit}{profiled}", comparison.b.label, "change", what)
+    heads = (f"{comparison.a.label}, {unit}{profiled}", comparison.b.label, "change", counts)
     return Tree(f"{time} time by module{profiled}, {shared_scope(comparison)}", "Module", heads, (top,))
 
 
