@@ -335,6 +335,18 @@ def test_of_several_callables_it_is_told_what_compiling_each_brings(tmp_path: Pa
     assert decoder is not None and ("no difference" in decoder[1] or "not enough" in decoder[1]), err
 
 
+def test_where_torch_made_no_graph_it_is_told_first(tmp_path: Path) -> None:
+    """A frame that breaks in a loop is given up."""
+    layers = "nn.Sequential(nn.Linear(8, 8), nn.ReLU())"
+    net = "class Net(nn.Module):\n    def forward(self, x):\n        for _ in range(2):\n            print(end='')\n"
+    breaking = MODEL.replace("model =", f"{net}        return x * 2\nmodel =").replace(layers, "Net()")
+    options = ("--time-budget", "1", "--stop")
+    told = "tracekit: torch.compile made no graph: what is compiled runs eager"
+    for text, says in ((breaking, True), (MODEL, False)):
+        code, _out, err = ended(tmp_path, text + LOOP, options=(*options, "--force"))
+        assert code == 0 and (told in err) == says, err
+
+
 RANKS = """
 import os, sys, time
 import torch, torch.distributed as dist

@@ -67,6 +67,8 @@ def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]
     compiling = of_compiling(found.first)
     compiling += late if compiling else ""
     lines.append(f"{counted(found.steps, 'step')} {seen}, each {kind}{compiling}{of_paying(found)}")
+    if session.events and not session.events.since_start("graphs") and any(step.compilations for step in found.first):
+        lines.append("torch.compile made no graph: what is compiled runs eager")
     lines += [each.long() for each in alone_noted(found)]
     if found.off:
         lines.append(f"measuring ended early: {found.off}")
