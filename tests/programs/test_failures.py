@@ -1,5 +1,7 @@
 """Programs that end, fail or behave otherwise than a loop of steps does: they end as they would by themselves."""
 
+import gzip
+import json
 import os
 import re
 import signal
@@ -333,6 +335,37 @@ def test_of_several_callables_it_is_told_what_compiling_each_brings(tmp_path: Pa
     assert found is not None and 1.7 < float(found[1]) < 2.2, err
     decoder = re.search(r"compiling Decoder \(program\.py:\d+\)(.+)", err)
     assert decoder is not None and ("no difference" in decoder[1] or "not enough" in decoder[1]), err
+
+
+LOADING = """
+import torch
+from torch import nn
+model = torch.compile(nn.Sequential(nn.Linear(64, 64), nn.ReLU()), backend="eager")
+
+def forward(x):
+    with torch.profiler.record_function("forward"):
+        return model(x)
+
+for _ in range(20000):
+    forward(torch.randn(64, 64).sort()[0])
+"""
+
+
+@pytest.mark.parametrize("step", ["span:forward", "function:__main__:forward"])
+def test_what_is_between_steps_that_say_their_beginning_is_not_recorded_as_theirs(step: str, tmp_path: Path) -> None:
+    options = ("--time-budget", "1", "--stop", "--step", step)
+    code, _out, err = ended(tmp_path, LOADING, options=options)
+    assert code == 0, err
+    for form in ("eager", "compiled"):
+        (recording,) = tmp_path.rglob(f"{form}-light.json.gz")
+        with gzip.open(recording) as file:
+            spans = [each for each in json.load(file)["traceEvents"] if each.get("ph") == "X"]
+        steps = [each for each in spans if each["name"].startswith("tracekit.step#")]
+        within = [
+            {each["name"] for each in spans if step["ts"] <= each["ts"] < step["ts"] + step["dur"]} for step in steps
+        ]
+        assert len(steps) == 2 and all("aten::addmm" in names for names in within)
+        assert not any("aten::sort" in names or "aten::randn" in names for names in within)
 
 
 def test_where_torch_made_no_graph_it_is_told_first(tmp_path: Path) -> None:

@@ -134,6 +134,8 @@ class Course:
         self.synchronizing = True
         #: Whether an eager step goes on that is not timed: there is room for a closer look.
         self.is_first_eager = False
+        #: What is recorded now, or was last.
+        self.recording: ProgramRecording | None = None
         #: What a step of this rank's says against eager ones.
         self.against_eager: str | None = None
 
@@ -275,7 +277,8 @@ class Course:
         if not failed:
             try:
                 with recording.session():
-                    for _ in recording.steps(count):
+                    self.recording = recording
+                    for _ in recording.steps(count, say_their_beginning=self._whole):
                         yield
                         made += 1
                 self._write(recording, form, kind)

@@ -1,10 +1,11 @@
-"""A recording of steps that a program makes, not we: begun at the end of one step and over at the end of another."""
+"""A recording of steps that a program makes, not we: begun at the end of one step and over at the end of another. A
+step that says when it begins is marked from there."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ class ProgramRecording:
         self._is_taken = False
         self._marks = HostMarks()
         self._collections: list[Collection] = []
+        #: Opens the mark of the step that comes; None where one is open, or none comes.
+        self._open_mark: Callable[[], None] | None = None
         self.written: Recording | None = None
 
     @contextmanager
@@ -73,22 +76,39 @@ class ProgramRecording:
             begin_session(self._device)
             yield
 
-    def steps(self, count: int) -> Generator[None, Any, None]:
-        """Waits for the steps: the first ones of a session are slow, and are not published."""
+    def begin_step(self) -> None:
+        """The step begins now: what the program has done since the last one is none of it."""
+        if self._open_mark is not None:
+            self._open_mark()
+            self._open_mark = None
+
+    def steps(self, count: int, *, say_their_beginning: bool) -> Generator[None, Any, None]:
+        """Waits for the steps: the first ones of a session are slow, and are not published. A step that does not say
+        when it begins does so where the last one ended."""
         on_gpu = self._device != "cpu"
         marked: list[tuple[int, int]] = []
         around_us: list[float] = []
         off_cpu_us: list[float] = []
-        begin_ns = 0
+        begin_ns = began_ns = on_cpu_ns = 0
+        before_us = 0.0
         with collections_noted() as self._collections:
             for index in range(-warm_steps(count), count):
                 if index == 0:
                     begin_ns = time.time_ns()
                     self._collections.clear()
-                before_us = host_us() if on_gpu else 0.0
-                began_ns, on_cpu_ns = time.time_ns(), time.thread_time_ns()
-                with record_function(STEP.format(index) if index >= 0 else UNPUBLISHED):
+                with ExitStack() as mark:
+
+                    def open_mark(index: int = index, mark: ExitStack = mark) -> None:
+                        nonlocal began_ns, on_cpu_ns, before_us
+                        before_us = host_us() if on_gpu else 0.0
+                        began_ns, on_cpu_ns = time.time_ns(), time.thread_time_ns()
+                        mark.enter_context(record_function(STEP.format(index) if index >= 0 else UNPUBLISHED))
+
+                    self._open_mark = open_mark
+                    if not say_their_beginning:
+                        self.begin_step()
                     yield
+                    self.begin_step()
                 if self._is_taken:
                     raise TracekitError(PROFILES_ITSELF)
                 ended_ns, on_cpu_ns = time.time_ns(), time.thread_time_ns() - on_cpu_ns

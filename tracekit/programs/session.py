@@ -186,7 +186,7 @@ class Session:
             self._write,
             self._part,
             self._recorded,
-            says_its_beginning=self._asked.kind in ("span", "function"),
+            says_its_beginning=self._steps.say_their_beginning,
         )
         self._waiting = self._course.run()
         next(self._waiting)
@@ -215,6 +215,8 @@ class Session:
             return
         if self.found.kind in ("span", "function"):
             self._forget_calls()
+        if self._course is not None and self._course.recording is not None:
+            self._course.recording.begin_step()
         self._began_ns = time.perf_counter_ns()
 
     def _ended(self, kind: Kind, who: object) -> None:

@@ -63,6 +63,15 @@ class Steps:
         self._asked, self._begun, self._ended = asked, begun, ended
         self._is_wrapped = self._is_heard = False
 
+    @property
+    def say_their_beginning(self) -> bool:
+        """Whether what is between two steps is none of either: torch's own spans follow each other."""
+        return self._asked.kind == "function" or (self._asked.kind == "span" and not self._of_profiler)
+
+    @property
+    def _of_profiler(self) -> bool:
+        return self._asked.name.startswith(PROFILER_STEP)
+
     def install(self) -> None:
         kind = self._asked.kind
         announce_steps(lambda: self._ended("marked", None))
@@ -77,7 +86,7 @@ class Steps:
             self._ended("optimizer", optimizer)
 
     def _watch_spans(self) -> None:
-        if self._asked.name.startswith(PROFILER_STEP):
+        if self._of_profiler:
             step = torch.profiler.profile.step
 
             @functools.wraps(step)
@@ -91,10 +100,10 @@ class Steps:
         enter, leave = spans.__enter__, spans.__exit__
 
         def entered(this: record_function) -> Any:
-            result = enter(this)
+            # Before the span: the mark of a step holds it whole.
             if this.name == self._asked.name and not torch.compiler.is_compiling():
                 self._begun()
-            return result
+            return enter(this)
 
         def left(this: record_function, *error: Any) -> None:
             leave(this, *error)
