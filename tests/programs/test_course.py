@@ -27,7 +27,8 @@ class Unrecorded:
     def session(self) -> Iterator[None]:
         yield
 
-    def steps(self, count: int) -> Iterator[None]:
+    def steps(self, count: int, *, say_their_beginning: bool) -> Iterator[None]:
+        assert not say_their_beginning
         for _ in range(count + max(count - 1, 1)):
             yield
 

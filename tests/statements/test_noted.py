@@ -50,6 +50,7 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
             ("faster", 1.3, (1.2, 1.4), 1.6),
             ("slower", 0.8, (0.7, 0.9), None),
             ("inconclusive", 1.0, (0.9, 1.1), None),
+            ("inconclusive", 1.0, (0.99, 1.01), None),
             ("inconclusive", 1.0, (0.99, 1.01), 1.3),
             ("inconclusive", None, None, None),
         )

@@ -163,9 +163,13 @@ def test_a_tie_is_told_from_what_is_not_known():
         "Not enough to tell eager from compiled: 0.0020-27.2× as fast.",
     )
     assert told["below"] == (
-        "no difference beyond the noise floor",
-        "Compiled differs from eager by less than the noise floor.",
+        "no difference beyond 4 %",
+        "Compiled differs from eager by less than 4 %.",
     )
+    # What a side differs by from itself, where that is not small, nobody can tell.
+    louder = replace(comparison, verdict=replace(comparison.verdict, ci95=(1.08, 1.12), noise_floor=0.3))
+    louder = replace(louder, verdict=replace(louder.verdict, speedup=1.1, result="inconclusive"))
+    assert comparison_overview(louder).headline == "not enough to tell: 1.08-1.12× as fast"
     # What differs by more from itself ties with nothing.
     noisy = replace(comparison, verdict=replace(comparison.verdict, ci95=(0.99, 1.01), noise_floor=0.15))
     noisy = replace(noisy, verdict=replace(noisy.verdict, speedup=1.0, result="inconclusive"))

@@ -48,7 +48,8 @@ REGIONAL = {"scope": "regional"}
 def find_broken_graphs(comparison: Comparison) -> Finding | None:
     """Found when B's graphs break. The saving is the host time outside of compiled code in the frames that broke while
     the GPU was idle, as recorded with a host as slow as timed calls met, but no more than the call's idle time with
-    causes that lie there: what following the advice can save at most. What breaks in torch's own code is no part."""
+    causes that lie there: what following the advice can save at most. What breaks in torch's own code is no part.
+    Of a CPU nobody knows."""
     side = comparison.b
     breaks = side.diagnostics.breaks if side.diagnostics else ()
     if not breaks:
@@ -93,7 +94,8 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     )
     return Finding(
         statement,
-        saving_us=cost_of(*(removed if switches else own)),
+        # What a CPU does outside of graphs is work, too, that stays.
+        saving_us=cost_of(*(removed if switches else own)) if side.analysis.gpu else None,
         advice=run_again(side.settings, more=("--fullgraph",), switches=switches) if own else None,
         environment=switches if side.settings else {},
     )

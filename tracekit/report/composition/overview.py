@@ -171,7 +171,9 @@ def advice_of(findings: Iterable[Finding], side: Side, bound: Bound | None) -> I
         what, why = short.advice_words(finding)
         if what and what not in seen and len(seen) < MOST_ADVICE:
             seen.add(what)
-            command = finding.advice.long() if finding.advice and finding.advice.to_be_copied else ""
+            # Of a break the command names it, and removes none.
+            is_copied = finding.advice is not None and finding.advice.to_be_copied and not what.startswith(short.REMOVE)
+            command = finding.advice.long() if finding.advice and is_copied else ""
             starts = finding.code in OF_STARTS
             words = "" if starts else _gain_words(finding, side, bound)
             yield Advice(what, why, words, finding.verified is not None, command, starts)

@@ -163,41 +163,42 @@ def _answer(comparison: Comparison) -> str:
     if is_open(verdict):
         return f"Not enough to tell {a} from {b}: {ratio_span(*(verdict.decided95 or verdict.ci95))} as fast."
     if not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
-        return f"{b} differs from {a} by less than {what_counts(verdict)}."
+        return f"{b} differs from {a} by less than {least_that_counts(verdict)}."
     where = where_measured(comparison)
     return f"{b} ties with {a}: any difference is within {most_apart(verdict.ci95)}{where}."
 
 
 def is_open(verdict: Verdict) -> bool:
-    """Whether nobody can tell: the interval holds 1 and is no tie, or too few rounds are independent."""
+    """Whether nobody can tell: the interval is no tie, and holds 1 or is within the noise floor; or too few rounds are
+    independent."""
     if verdict.result != "inconclusive" or verdict.ci95 is None:
         return False
     low, high = verdict.ci95
     # So small a difference hardly matters, unless the noise floor is larger.
     is_tie = (verdict.noise_floor or 0.0) <= TIE and 1 / (1 + TIE) <= low <= high <= 1 + TIE
-    return verdict.decided95 is not None or (not is_tie and low <= 1 <= high)
+    is_within = low <= 1 <= high or (verdict.noise_floor or 0.0) > (verdict.least_change or 0.0)
+    return verdict.decided95 is not None or (not is_tie and is_within)
+
+
+def least_that_counts(verdict: Verdict) -> str:
+    """What a change must exceed, rounded up to a percent: the noise floor, or what is small."""
+    return percent(math.ceil(100 * max(verdict.noise_floor or 0.0, verdict.least_change or 0.0) - ROUNDING) / 100, 0)
 
 
 def undecided(verdict: Verdict, where: str = "") -> str:
-    """`not enough to tell: 0.84-1.05× as fast`, `no difference beyond the noise floor`, or `no difference: within 3 %`
-    and `where`; of a verdict with an interval that is inconclusive."""
+    """`not enough to tell: 0.84-1.05× as fast`, `no difference beyond 2 %`, or `no difference: within 3 %` and `where`;
+    of a verdict with an interval that is inconclusive."""
     assert verdict.ci95 is not None
     if is_open(verdict):
         return f"not enough to tell: {ratio_span(*(verdict.decided95 or verdict.ci95))} as fast"
     if not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
-        return f"no difference beyond {what_counts(verdict)}"
+        return f"no difference beyond {least_that_counts(verdict)}"
     return f"no difference: within {most_apart(verdict.ci95)}{where}"
 
 
 def most_apart(ci95: tuple[float, float]) -> str:
     """By how much the sides may differ at most, rounded up to a percent."""
     return percent(math.ceil(100 * max(1 - ci95[0], ci95[1] - 1, 0.01) - ROUNDING) / 100, 0)
-
-
-def what_counts(verdict: Verdict) -> str:
-    """What a change must exceed: `the noise floor`, or `2 %`."""
-    least = verdict.least_change or 0.0
-    return "the noise floor" if (verdict.noise_floor or 0.0) > least else percent(least, 0)
 
 
 def different_models(comparison: Comparison) -> tuple[str, str] | None:

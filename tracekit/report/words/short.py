@@ -83,6 +83,10 @@ def differences(notes: Iterable[Note]) -> str:
     return f"The runs also differ: {'; '.join([*found[:MOST_DIFFERENCES], *more])}" if found else ""
 
 
+#: What to do of a graph break.
+REMOVE = "remove the graph break at"
+
+
 def advice_words(finding: Finding) -> tuple[str, str]:
     """What to try, and why: `--mode reduce-overhead`, `CUDA graphs`."""
     statement, advice = finding.statement, finding.advice
@@ -92,7 +96,7 @@ def advice_words(finding: Finding) -> tuple[str, str]:
         # No faster calls: its command changes nothing that is compared.
         options.append("--scope regional")
     if isinstance(statement, BrokenGraphs) and statement.costly and statement.removable and not options:
-        return f"remove the graph break at {statement.removable}", statement.why()
+        return f"{REMOVE} {statement.removable}", statement.why()
     why = statement.why() if finding.verified is None else statement.why_tried()
     return " ".join(options) or (advice.short() if advice else ""), why
 
