@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tracekit.numbers import counted, duration
 from tracekit.ranks.job_figures import RankNote, Unmatched
-from tracekit.ranks.statements.words import WHY_UNMATCHED, ranges
+from tracekit.ranks.statements.words import WHY_UNMATCHED, Said, ranges
 
 
 class OtherJob(RankNote):
@@ -99,13 +99,11 @@ class WithOperators(RankNote):
     )
 
 
-class StepsDiffer(RankNote):
+class StepsDiffer(Said, RankNote):
     code = "steps_differ"
+    says = "Ranks recorded unequally many steps: {usual} usually, not ranks {ranks:ranges}."
     usual: int
     ranks: Sequence[int]
-
-    def long(self) -> str:
-        return f"Ranks recorded unequally many steps: {self.usual} usually, not ranks {ranges(self.ranks)}."
 
 
 class RanksMissing(RankNote):
@@ -129,17 +127,15 @@ class OneRank(RankNote):
     size: int | None
 
 
-class NotTested(RankNote):
+class NotTested(Said, RankNote):
     code = "not_tested"
     usual_severity = "info"
+    says = (
+        "{steps:counted step}: whether a rank, host or link is slow beyond chance is not tested, which takes {least}"
+        " steps."
+    )
     steps: int
     least: int
-
-    def long(self) -> str:
-        return (
-            f"{counted(self.steps, 'step')}: whether a rank, host or link is slow beyond chance is not tested, which"
-            f" takes {self.least} steps."
-        )
 
 
 class NoCollectives(RankNote):
@@ -155,26 +151,21 @@ class ClocksUnknown(RankNote):
     hosts: int
 
 
-class StartSkew(RankNote):
+class StartSkew(Said, RankNote):
     code = "start_skew"
     usual_severity = "info"
+    says = "Rank {rank} waited {most_us:duration} for others to start recording; that is in no figure."
     rank: int
     most_us: float
 
-    def long(self) -> str:
-        return f"Rank {self.rank} waited {duration(self.most_us)} for others to start recording; that is in no figure."
 
-
-class PartsMissing(RankNote):
+class PartsMissing(Said, RankNote):
     code = "parts_missing"
+    says = (
+        "{count} of {of:counted collective} lack a recorded rank's part: lateness there is relative to the other ranks."
+    )
     count: int
     of: int
-
-    def long(self) -> str:
-        return (
-            f"{self.count} of {counted(self.of, 'collective')} lack a recorded rank's part: lateness there is relative"
-            " to the other ranks."
-        )
 
 
 class UnmatchedCollectives(RankNote):
@@ -185,10 +176,7 @@ class UnmatchedCollectives(RankNote):
     of: int
 
     def long(self) -> str:
-        told = (
-            f"{counted(self.count, 'collective')} ({duration(self.total_us)}) matched with no other rank:"
-            f" {WHY_UNMATCHED[self.reason]}."
-        )
+        which = f"{counted(self.count, 'collective')} ({duration(self.total_us)})"
         # Recordings that share few are hardly of one job.
         doubt = " Are all recordings of one job and the same steps?" if self.count > self.of / 2 else ""
-        return f"{told}{doubt}"
+        return f"{which} matched with no other rank: {WHY_UNMATCHED[self.reason]}.{doubt}"

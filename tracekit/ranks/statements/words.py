@@ -1,8 +1,11 @@
 """Words that statements and tables of ranks share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from string import Formatter
+from typing import Any, ClassVar
 
-from tracekit.numbers import duration, percent
+from tracekit.names import clipped_within
+from tracekit.numbers import counted, duration, percent, size, times
 from tracekit.ranks.job_figures import Unmatched
 from tracekit.report.words.common import cause_words
 
@@ -46,8 +49,8 @@ REMEDIES = {
     "slow_gpu": "Check the clocks and the power limit of rank {rank}'s GPU",
 }
 LOOK = "Analyze rank {rank} alone"
-#: Ranks that are listed in a sentence, and ranges of missing ranks in a note.
-MOST_LISTED, MOST_RANGES = 4, 8
+#: Ranks that are listed in a sentence, ranges of missing ranks in a note, and characters of a kernel's name.
+MOST_LISTED, MOST_RANGES, NAME = 4, 8, 48
 
 
 def cause_name(cause: str) -> str:
@@ -89,3 +92,40 @@ def cost_words(exposed_us: float, price_us: float | None, share: float, steps: i
 def per_step(us: float, steps: int) -> str:
     """Of a whole recording, or a single step, what it holds."""
     return f"{duration(us / steps)} a step" if steps > 1 else duration(us)
+
+
+#: What a sentence may ask of a fact: `{share:percent}`.
+WRITTEN: dict[str, Callable[[Any], str]] = {
+    "duration": duration,
+    "percent": percent,
+    "whole percent": lambda share: percent(share, 0),
+    "size": size,
+    "times": times,
+    "cause": cause_name,
+    "listed": listed,
+    "ranges": ranges,
+    "name": lambda name: clipped_within(name, NAME),
+    "place": lambda where: f" ({clipped_within(where, NAME)})" if where else "",
+}
+
+
+class _Sentence(Formatter):
+    def format_field(self, value: Any, how: str) -> str:
+        if how.startswith("counted "):
+            return counted(value, how.removeprefix("counted "))
+        return WRITTEN[how](value) if how in WRITTEN else format(value, how)
+
+
+def sentence(words: str, facts: object) -> str:
+    """The words with facts in their places, written as `WRITTEN` says: `{us:duration}`, `{steps:counted step}`, else
+    as Python writes them."""
+    return _Sentence().vformat(words, (), vars(facts))
+
+
+class Said:
+    """A statement whose `says` is such a sentence."""
+
+    says: ClassVar[str]
+
+    def long(self) -> str:
+        return sentence(self.says, self)
