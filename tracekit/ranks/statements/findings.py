@@ -1,7 +1,5 @@
 """What a reader of many ranks should know or do: what it is, on what it rests, and what to do about it."""
 
-from typing import ClassVar
-
 from tracekit.model.statement import Severity
 from tracekit.numbers import counted, percent
 from tracekit.ranks.job_figures import RankFinding
@@ -15,14 +13,7 @@ LEAST_COST = 0.01
 CLOCKS, LINKS = "nvidia-smi -q -d PERFORMANCE", "nvidia-smi nvlink -e"
 
 
-class SaidFinding(Said, RankFinding):
-    titled: ClassVar[str]
-
-    def title(self) -> str:
-        return sentence(self.titled, self)
-
-
-class WaitedForRank(SaidFinding):
+class WaitedForRank(Said, RankFinding):
     """A rank that others wait for. What it costs is told of the one that waits longest, its exposed waiting and what
     of the price of overlap is waiting's."""
 
@@ -79,7 +70,7 @@ class SlowHost(WaitedForRank):
         return f"{self.why_late()} The profiler slows hosts unequally: steps without it may have no late rank."
 
 
-class Straggler(SaidFinding):
+class Straggler(Said, RankFinding):
     """Slower than its peers beyond chance."""
 
     name: str | None
@@ -114,7 +105,7 @@ class WaitedForStraggler(Straggler):
 class StragglerRank(WaitedForStraggler):
     code = "straggler_rank"
     does = LOOK
-    titled = "Rank {rank} is slow: {excess:percent} longer than its peers in {steps_slower} of {steps:counted step}"
+    says_title = "Rank {rank} is slow: {excess:percent} longer than its peers in {steps_slower} of {steps:counted step}"
 
 
 class StragglerHost(WaitedForStraggler):
@@ -135,7 +126,7 @@ class StragglerLink(Straggler):
     message_bytes: int | None
     busbw_gbps: float
     usual_gbps: float
-    titled = "Link of {name} is slow: {busbw_gbps:.0f} GB/s, usually {usual_gbps:.0f} GB/s"
+    says_title = "Link of {name} is slow: {busbw_gbps:.0f} GB/s, usually {usual_gbps:.0f} GB/s"
 
     def long(self) -> str:
         which = sentence("{collective} of {message_bytes:size}, ranks {ranks:listed}", self)
@@ -144,7 +135,7 @@ class StragglerLink(Straggler):
         return f"{which}: transfer, waiting excluded, is {longer}."
 
 
-class GraveIfItCosts(SaidFinding):
+class GraveIfItCosts(Said, RankFinding):
     """A warning where something is to be saved."""
 
     @property
@@ -162,7 +153,7 @@ class HeldUp(GraveIfItCosts):
     steps: int
     kernel: str
     where: str | None
-    titled = "Rank {rank}'s host is held up for {more_us:duration} in each step: {cause:cause}{where:place}"
+    says_title = "Rank {rank}'s host is held up for {more_us:duration} in each step: {cause:cause}{where:place}"
     says = "{own_us:duration} before {kernel:name}, on other ranks {usual_us:duration}. Median of {steps:counted step}."
 
 
@@ -184,17 +175,17 @@ class LoneSync(GraveIfItCosts):
         return f"Rank {self.rank} alone waits for its GPU: {copies}, usually {self.usual_count:.0f}"
 
 
-class MoreLaunches(SaidFinding):
+class MoreLaunches(Said, RankFinding):
     code = "more_launches"
     does = REMEDIES["uneven_work"]
     more: float
     count: int
     usual_count: float
-    titled = "Rank {rank}'s host launches {more:.0f} kernels more than others and is late"
+    says_title = "Rank {rank}'s host launches {more:.0f} kernels more than others and is late"
     says = "{count:,} against {usual_count:,.0f}. Find the operators that other ranks do not call."
 
 
-class UnevenWork(SaidFinding):
+class UnevenWork(Said, RankFinding):
     code = "uneven_work"
     does = REMEDIES["uneven_work"]
     more_us: float
@@ -203,24 +194,24 @@ class UnevenWork(SaidFinding):
     count: int
     usual_count: float
     kernels: int
-    titled = "Rank {rank} runs {more_us:duration} of kernels that other ranks do not, {share:percent} of the window"
+    says_title = "Rank {rank} runs {more_us:duration} of kernels that other ranks do not, {share:percent} of the window"
 
     def long(self) -> str:
         more = f"; {counted(self.kernels - 1, 'more kernel')}" if self.kernels > 1 else ""
         return f"{sentence('{kernel:name}: {count:,} times, usually {usual_count:,.0f}', self)}{more}."
 
 
-class SlowGpu(SaidFinding):
+class SlowGpu(Said, RankFinding):
     code = "slow_gpu"
     does = REMEDIES["slow_gpu"]
     command = CLOCKS
     slower: float
     compute_us: float
-    titled = "Rank {rank}'s GPU is {slower:percent} slower at the same kernels"
+    says_title = "Rank {rank}'s GPU is {slower:percent} slower at the same kernels"
     says = "{compute_us:duration} of compute. Clocks, power limits or a neighbour's work: " + CLOCKS + "."
 
 
-class UnevenStages(SaidFinding):
+class UnevenStages(Said, RankFinding):
     code = "uneven_stages"
     does = "Move layers from the longest pipeline stage to the others"
     why = "they wait for it"
@@ -229,43 +220,43 @@ class UnevenStages(SaidFinding):
     compute_us: float
     mean_us: float
     share: float
-    titled = "The pipeline stage of ranks {ranks:listed} computes {share:whole percent} longer than the mean stage"
+    says_title = "The pipeline stage of ranks {ranks:listed} computes {share:whole percent} longer than the mean stage"
     says = "{compute_us:duration} against {mean_us:duration}, {stages} stages; the others wait. Give it fewer layers."
 
 
-class Recompiled(SaidFinding):
+class Recompiled(Said, RankFinding):
     code = "recompiled"
     does = REMEDIES["compile"]
     compile_us: float
     share: float
     where: str | None
-    titled = "Rank {rank} compiles for {compile_us:duration} longer than other ranks, {share:percent} of the window"
+    says_title = "Rank {rank} compiles for {compile_us:duration} longer than other ranks, {share:percent} of the window"
     says = (
         "Its GPU is idle meanwhile{where:place}. Find what differs on that rank, mostly a shape: TORCH_LOGS=recompiles."
     )
 
 
-class ExposedAllGathers(SaidFinding):
+class ExposedAllGathers(Said, RankFinding):
     code = "exposed_all_gathers"
     does = "Prefetch weights: set_modules_to_forward_prefetch, or _backward_"
     exposed_transfer_us: float
     share: float
     of_transfer: float
-    titled = "All-gathers are not overlapped: {exposed_transfer_us:duration} a rank, {share:percent} of the window"
+    says_title = "All-gathers are not overlapped: {exposed_transfer_us:duration} a rank, {share:percent} of the window"
     says = (
         "{of_transfer:whole percent} of their transfer is exposed. FSDP: set_modules_to_forward_prefetch, or"
         " _backward_."
     )
 
 
-class NoOverlap(SaidFinding):
+class NoOverlap(Said, RankFinding):
     code = "no_overlap"
     does = "Issue collectives earlier, beside kernels: buckets, prefetch, async_op=True"
     exposed_transfer_us: float
     share: float
     collective: str
     one_stream: bool
-    titled = (
+    says_title = (
         "No overlap on rank {rank}: {exposed_transfer_us:duration} of transfer, {share:whole percent} of the window"
     )
 
@@ -278,20 +269,20 @@ class NoOverlap(SaidFinding):
         )
 
 
-class ExposedCommunication(SaidFinding):
+class ExposedCommunication(Said, RankFinding):
     code = "exposed_communication"
     does = "Overlap more: prefetch, larger buckets, asynchronous collectives"
     exposed_transfer_us: float
     share: float
     collective: str
-    titled = (
+    says_title = (
         "{exposed_transfer_us:duration} of transfer is not overlapped on rank {rank}, {share:whole percent} of the"
         " window"
     )
     says = "Largest collective: {collective}. Waiting for late ranks is not in it."
 
 
-class SlowTransfer(SaidFinding):
+class SlowTransfer(Said, RankFinding):
     """Collectives of one kind and group that are slow."""
 
     collective: str
@@ -309,7 +300,7 @@ class SlowLink(SlowTransfer):
     peak_gbps: float
     share: float
     groups: int
-    titled = "{collective} reaches {busbw_gbps:.0f} GB/s, {share:whole percent} of the link's {peak_gbps:.0f} GB/s"
+    says_title = "{collective} reaches {busbw_gbps:.0f} GB/s, {share:whole percent} of the link's {peak_gbps:.0f} GB/s"
     says = (
         "Bus bandwidth of {message_bytes:size}, ranks {ranks:listed}. See the route: " + command + ", NCCL_DEBUG=INFO."
     )
@@ -321,7 +312,7 @@ class SlowGroup(SlowTransfer):
     command = LINKS
     usual_gbps: float
     groups: int
-    titled = "Ranks {ranks:listed} communicate at {busbw_gbps:.0f} GB/s, other groups at {usual_gbps:.0f} GB/s"
+    says_title = "Ranks {ranks:listed} communicate at {busbw_gbps:.0f} GB/s, other groups at {usual_gbps:.0f} GB/s"
     says = (
         "{collective} of {message_bytes:size} in {groups} groups alike. A bad link, or another route: "
         + LINKS
@@ -329,7 +320,7 @@ class SlowGroup(SlowTransfer):
     )
 
 
-class UnevenSplit(SaidFinding):
+class UnevenSplit(Said, RankFinding):
     code = "uneven_split"
     usual_severity = "info"
     does = "Send as much to rank {rank} as to the others"
@@ -337,15 +328,15 @@ class UnevenSplit(SaidFinding):
     sent: int
     received: int
     count: int
-    titled = "Rank {rank} has {times:times} the mean rank's bytes in {count:counted all-to-all}"
+    says_title = "Rank {rank} has {times:times} the mean rank's bytes in {count:counted all-to-all}"
     says = "It sends {sent:size} and receives {received:size}; all wait until the largest part is through."
 
 
-class SmallCollectives(SaidFinding):
+class SmallCollectives(Said, RankFinding):
     code = "small_collectives"
     usual_severity = "info"
     does = "Merge small collectives"
-    titled = "{count:counted collective} of at most 64 KiB: latency, not bandwidth"
+    says_title = "{count:counted collective} of at most 64 KiB: latency, not bandwidth"
     says = "Merge them: larger buckets, coalesced calls, or fewer tensors."
     count: int
     bytes: int

@@ -5,7 +5,7 @@ from string import Formatter
 from typing import Any, ClassVar
 
 from tracekit.names import clipped_within
-from tracekit.numbers import counted, duration, percent, size, times
+from tracekit.numbers import count, counted, duration, duration_change, percent, size, times
 from tracekit.ranks.job_figures import Unmatched
 from tracekit.report.words.common import cause_words
 
@@ -96,10 +96,13 @@ def per_step(us: float, steps: int) -> str:
 
 #: What a sentence may ask of a fact: `{share:percent}`.
 WRITTEN: dict[str, Callable[[Any], str]] = {
+    "count": count,
     "duration": duration,
+    "duration change": duration_change,
     "percent": percent,
     "whole percent": lambda share: percent(share, 0),
     "size": size,
+    "of size": lambda bytes_: f" of {size(bytes_)}" if bytes_ is not None else "",
     "times": times,
     "cause": cause_name,
     "listed": listed,
@@ -123,9 +126,13 @@ def sentence(words: str, facts: object) -> str:
 
 
 class Said:
-    """A statement whose `says` is such a sentence."""
+    """A statement whose title and sentence are written so."""
 
+    says_title: ClassVar[str]
     says: ClassVar[str]
+
+    def title(self) -> str:
+        return sentence(self.says_title, self)
 
     def long(self) -> str:
         return sentence(self.says, self)
