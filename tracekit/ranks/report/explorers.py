@@ -1,7 +1,7 @@
 """Many ranks as bars, tables that open, and the matrix."""
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from statistics import fmean
 
 from tracekit.names import clipped_within
@@ -9,20 +9,14 @@ from tracekit.numbers import MISSING, counted, duration, scale_of, size
 from tracekit.ranks.job_figures import LateRank, OneCollective, Ranks, RankUse, WaitedFor
 from tracekit.ranks.report import words
 from tracekit.ranks.report.tables import (
-    MOST_LATES,
-    MOST_WAITERS,
     NO_CAUSE,
     PLACE,
     account_figures,
     account_heads,
-    account_note,
-    because_heads,
     collective_name,
     foremost,
-    last_words,
-    late_because,
-    matrix_of,
     unmatched_us,
+    waited_us,
 )
 from tracekit.ranks.statements import findings as statements
 from tracekit.ranks.statements.words import cause_name
@@ -42,6 +36,8 @@ SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "unmatched", "idle"
 LATE, LAST = "late", ", last most often"
 #: Ranks in the table; ranks in a row of words, and waits by rank.
 MOST_ROWS, MOST_NAMED, MOST_LISTED = 500, 4, 128
+#: Rows and columns of the matrix.
+MOST_WAITERS, MOST_LATES = 16, 8
 #: How strong the matrix's colours are.
 LEAST_PERCENT, MOST_PERCENT = 6, 42
 #: Causes of one rank's lateness, and the share of it that one has; that all others have together.
@@ -55,17 +51,13 @@ def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
     taken = {use.rank for use in shown}
     others = [use for use in told.ranks if use.rank not in taken]
     parts = {use.rank: _parts(use) for use in told.ranks}
-    occur = [kind for kind in SEGMENTS if any(parts[rank][kind] for rank in parts)]
+    occur = [kind for kind in SEGMENTS if any(each[kind] for each in parts.values())]
     late = {each.rank for each in told.findings if isinstance(each, statements.LateRank)}
     often = max(told.ranks, key=lambda use: use.last_arrivals)
-
-    def label(use: RankUse) -> str:
-        is_last = not late and use is often and use.last_arrivals and len(told.ranks) > 1
-        return f"rank {use.rank}{LAST if is_last else ''}"
-
+    is_last = not late and often.last_arrivals and len(told.ranks) > 1
     bars = [
         Bar(
-            label(use),
+            f"rank {use.rank}{LAST if is_last and use is often else ''}",
             use.span_us,
             tuple((kind, parts[use.rank][kind]) for kind in occur),
             LATE if use.rank in late else "",
@@ -73,20 +65,18 @@ def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
         for use in shown
     ]
     if others:
-        means = {kind: fmean(parts[use.rank][kind] for use in others) for kind in occur}
-        whole = fmean(use.span_us for use in others)
-        bars.append(Bar(f"mean of {len(others):,} others", whole, tuple(means.items())))
+        means = tuple((kind, fmean(parts[use.rank][kind] for use in others)) for kind in occur)
+        bars.append(Bar(f"mean of {len(others):,} others", fmean(use.span_us for use in others), means))
     return tuple(bars)
 
 
 def _parts(use: RankUse) -> dict[str, float]:
     """They add up to the span; what of exposed communication is neither is told apart."""
-    transfer, waiting = use.exposed_transfer_us or 0.0, use.exposed_waiting_us or 0.0
     rest = unmatched_us(use)
     return {
         "compute": use.compute_us,
-        "transfer": transfer,
-        "waiting": waiting,
+        "transfer": use.exposed_transfer_us or 0.0,
+        "waiting": use.exposed_waiting_us or 0.0,
         "unmatched": rest if rest >= LEAST_PART_US else 0.0,
         "idle": use.idle_us,
     }
@@ -121,15 +111,16 @@ def rank_explorer(told: Ranks) -> Explorer:
         )
     more = len(ranked) - len(rows)
     left = f" {more:,} ranks that lose less are left out; the JSON has them." if more else ""
+    parts = " + ".join(heads[1 : heads.index("idle") + 1])
     return Explorer(
         caption=f"Where each rank's time goes, {unit}",
         noun="ranks",
         hint="rank, cause or place",
         head="Rank",
         words=("waits mostly for",),
-        figures=heads,
+        figures=(*heads, words.CAME_LAST),
         rows=tuple(rows),
-        note=f"{account_note(heads)}{left}",
+        note=f"span = {parts}. {words.ACCOUNT_NOTE}{left}",
         anchor="rank",
     )
 
@@ -156,36 +147,56 @@ def _facts(use: RankUse, longest: list[WaitedFor], late: LateRank | None) -> Ite
     yield "Recording", use.path
 
 
-def matrix(told: Ranks, rows: int = MOST_WAITERS, heads: int = MOST_LATES) -> HeatMap | None:
+def matrix(told: Ranks, rows: int = MOST_WAITERS, columns: int = MOST_LATES) -> HeatMap | None:
     """Who waits (rows) for whom (columns): those that waited most, and were waited for most, first of all; what is left
-    of either is told together."""
-    found = matrix_of(told, rows, heads)
-    if found is None:
+    of either is told together, of rows the mean."""
+    if not told.waits:
         return None
-    lates, lines = found
+    waits, waited = dict.fromkeys((use.rank for use in told.ranks), 0.0), defaultdict[int, float](float)
+    for each in told.waits:
+        waits[each.rank] += each.us
+        waited[each.late] += each.us
+    row_of = _named(waits, rows, f"mean of {len(waits) - rows:,} others")
+    column_of = _named(waited, columns, f"{len(waited) - columns:,} others")
+    in_row, cells = Counter(row_of.values()), defaultdict[tuple[str, str], float](float)
+    for each in told.waits:
+        row = row_of[each.rank]
+        cells[row, column_of[each.late]] += each.us / in_row[row]
+    heads = tuple(dict.fromkeys(column_of.values()))
     # Of all other columns together there is a sum behind those of single ranks: no colour compares with it.
-    single = min(heads, len({each.late for each in told.waits}))
-    most = max(us for _, cells, _ in lines for us in cells[:single]) or 1.0
-    unit, scale, decimals = scale_of(max(us for _, cells, _ in lines for us in cells))
+    single, others = heads[:columns], heads[columns:]
+    most = max(cells[row, head] for row in in_row for head in single) or 1.0
+    unit, scale, decimals = scale_of(max(cells.values()))
 
     def written(us: float) -> str:
         return f"{us / scale:,.{decimals}f}"
 
     def cell(us: float) -> HeatCell:
-        strength = round(LEAST_PERCENT + us / most * (MOST_PERCENT - LEAST_PERCENT))
-        return HeatCell(written(us), "loss", strength) if us > 0 else HeatCell(MISSING, "missing")
+        return coloured(written(us), us / most) if us > 0 else HeatCell(MISSING, "missing")
+
+    def line(row: str) -> tuple[HeatCell, ...]:
+        sums = (*(cells[row, head] for head in others), sum(cells[row, head] for head in heads))
+        return (*(cell(cells[row, head]) for head in single), *(HeatCell(written(us), "even") for us in sums))
 
     return HeatMap(
         caption=f"Waiting of each rank (rows) for each rank (columns), {unit}",
-        columns=(*lates, "all"),
-        rows=tuple(
-            (name, (*map(cell, cells[:single]), *(HeatCell(written(us), "even") for us in (*cells[single:], whole))))
-            for name, cells, whole in lines
-        ),
+        columns=(*heads, "all"),
+        rows=tuple((row, line(row)) for row in in_row),
         keys=(("loss", "longest", MOST_PERCENT), ("loss", "shortest", LEAST_PERCENT)),
         note=words.MATRIX_NOTE,
         head="waits",
     )
+
+
+def _named(waits: Mapping[int, float], most: int, others: str) -> dict[int, str]:
+    """What each rank is called: `most` by their numbers, those with the longest waits, and behind them the `others`."""
+    longest = sorted(waits, key=lambda rank: (-waits[rank], rank))
+    return {rank: f"rank {rank}" for rank in sorted(longest[:most])} | dict.fromkeys(longest[most:], others)
+
+
+def coloured(text: str, share: float) -> HeatCell:
+    """A loss, as strong as `share` says, 0 to 1."""
+    return HeatCell(text, "loss", round(LEAST_PERCENT + share * (MOST_PERCENT - LEAST_PERCENT)))
 
 
 def worst_explorer(told: Ranks) -> Explorer | None:
@@ -193,17 +204,22 @@ def worst_explorer(told: Ranks) -> Explorer | None:
     if not told.worst:
         return None
     groups = {each.group for each in told.worst}
+    # Why the last rank came late, where anybody knows of any.
+    because = ("late because of",) if any(each.causes for each in told.worst) else ()
     rows = tuple(
         ExplorerRow(
             number=each.number,
             label=f"{each.number:,}: {collective_name(each)}",
             is_code=False,
-            words=(last_words(each), *late_because(told, each)),
+            words=(
+                MISSING if each.last_rank is None else f"rank {each.last_rank}",
+                *(words.causes_told(each.causes, 1) or NO_CAUSE for _ in because),
+            ),
             figures=(
                 Figure(duration(each.start_us), each.start_us or 0.0),
                 Figure(size(each.bytes), each.bytes or -1.0),
                 Figure(duration(each.arrival_spread_us), each.arrival_spread_us or -1.0),
-                Figure(duration(waited := sum(one.us for one in each.waiting_us)), waited),
+                Figure(duration(waited_us(each)), waited_us(each)),
             ),
             place=f"group {each.group}" if len(groups) > 1 and each.group else "",
             facts=tuple(_collective_facts(each)),
@@ -215,7 +231,7 @@ def worst_explorer(told: Ranks) -> Explorer | None:
         noun="collectives",
         hint="rank, cause or place",
         head="Collective",
-        words=(words.CAME_LAST, *because_heads(told)),
+        words=(words.CAME_LAST, *because),
         figures=("begins at", "bytes", words.LATE_BY, "waiting"),
         rows=rows,
         note=words.WORST_NOTE,

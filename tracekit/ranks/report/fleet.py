@@ -5,11 +5,11 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TypeVar
 
-from tracekit.numbers import MINUS, MISSING, duration, percent
+from tracekit.numbers import MISSING, duration, percent, rounded
 from tracekit.ranks.job_figures import Ranks
 from tracekit.ranks.report import words
-from tracekit.ranks.report.explorers import LEAST_PERCENT, MOST_PERCENT
-from tracekit.ranks.report.tables import account_figures, account_heads
+from tracekit.ranks.report.explorers import MOST_PERCENT, coloured
+from tracekit.ranks.report.tables import ACCOUNT, account_heads
 from tracekit.ranks.statements.words import ranges
 from tracekit.report.document import HeatCell, HeatMap, Table, columns, filled_table
 
@@ -75,10 +75,9 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
 def distribution_table(told: Ranks) -> Table:
     """How each part of the account is distributed over all ranks."""
     heads = account_heads(told)
-    every = [account_figures(use, heads) for use in told.ranks]
     rows = []
-    for at, head in enumerate(heads[: len(every[0])]):
-        known = sorted(us for each in every if (us := each[at]) is not None)
+    for head in heads:
+        known = sorted(us for use in told.ranks if (us := ACCOUNT[head](use)) is not None)
         if known:
             rows.append((head, *(duration(known[round(share * (len(known) - 1))]) for share in QUANTILES.values())))
     caption = f"Percentiles over {len(told.ranks):,} ranks"
@@ -86,11 +85,7 @@ def distribution_table(told: Ranks) -> Table:
 
 
 def _signed(share: float | None) -> str:
-    if share is None:
-        return MISSING
-    # Without a sign where it rounds to nothing.
-    percents = round(share * 100, 1)
-    return f"{percents:+.1f} %".replace("-", MINUS) if percents else "0.0 %"
+    return MISSING if share is None else f"{rounded(share * 100, 1, signed=True)} %"
 
 
 def step_map(told: Ranks) -> HeatMap | None:
@@ -112,22 +107,15 @@ def step_map(told: Ranks) -> HeatMap | None:
         caption="Own time beyond peers', by step, %",
         columns=tuple(heads),
         rows=tuple(rows),
-        keys=(
-            ("loss", strongest, MOST_PERCENT),
-            ("even", "as others", 0),
-        ),
+        keys=(("loss", strongest, MOST_PERCENT), ("even", "as others", 0)),
         note=words.STEPS_NOTE,
         head="ranks",
     )
 
 
 def _step_cell(share: float) -> HeatCell:
-    # Without a sign where it rounds to nothing.
-    text = f"{round(share * 100, 1) + 0.0:.1f}".replace("-", MINUS)
-    if share < LEAST_LONGER:
-        return HeatCell(text, "even")
-    strength = LEAST_PERCENT + min(share / MOST_LONGER, 1.0) * (MOST_PERCENT - LEAST_PERCENT)
-    return HeatCell(text, "loss", round(strength))
+    text = rounded(share * 100, 1)
+    return HeatCell(text, "even") if share < LEAST_LONGER else coloured(text, min(share / MOST_LONGER, 1.0))
 
 
 def in_bins(values: Sequence[T], most: int) -> list[Sequence[T]]:

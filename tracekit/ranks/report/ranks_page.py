@@ -89,7 +89,7 @@ def _groups(told: Ranks) -> tuple[doc.Block | None, ...]:
 
 def _every_wait(told: Ranks) -> doc.Fold | None:
     """All rows, where the first table has not room for all."""
-    if len(told.ranks) <= sections.MOST_WAITERS:
+    if len(told.ranks) <= explorers.MOST_WAITERS:
         return None
     every = explorers.matrix(told, MOST_MATRIX_ROWS)
     return doc.Fold(f"All {len(told.ranks):,} ranks", (every,)) if every else None

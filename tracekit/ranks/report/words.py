@@ -7,6 +7,7 @@ from tracekit.numbers import MISSING, counted, duration, percent, size
 from tracekit.ranks.digests import DigestsMade
 from tracekit.ranks.job_figures import (
     CauseShare,
+    Clock,
     CollectiveClass,
     OneCollective,
     RankNote,
@@ -62,7 +63,10 @@ TIMELINES = (
     "Each rank has a row: compute above, communication below, both on one clock. The dashed line is the arrival of the"
     " last rank, whose name is bold. Outlines mark the collective on all ranks."
 )
-ACCOUNT_NOTE = "“came last” counts collectives to which the rank was the last to arrive."
+ACCOUNT_NOTE = (
+    "“overlap price” and “waiting” are within these; “came last” counts collectives to which the rank was the last to"
+    " arrive."
+)
 MATRIX_NOTE = "In each collective all ranks wait for the last to arrive."
 WORST_NOTE = (
     "Waiting is the sum over the ranks, “late by” the time from the first arrival to the last. A row opens to the"
@@ -93,6 +97,12 @@ def ranks_read(world: World) -> str:
     """`6 of 8 ranks`, or as many as there are where nobody says how many the job has."""
     read = len(world.recorded)
     return f"{read:,} of {world.size:,} ranks" if world.size else counted(read, "rank")
+
+
+def spread_words(clock: Clock) -> str:
+    """How far the clocks can be trusted."""
+    apart = clock.uncertainty_us
+    return CLOCKS[clock.basis] + (f", ends {duration(apart)} apart (median)" if apart is not None else "")
 
 
 def left_out(told: Ranks) -> str:
