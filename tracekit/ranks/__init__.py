@@ -6,13 +6,13 @@ WING = Wing(
     commands={
         "ranks": Command(
             "Compare the ranks of one job: who waited for whom and why.",
-            "tracekit.ranks.commands.ranks:ranks",
+            "tracekit.ranks.commands.command_line:ranks",
             after="compare",
             reads=True,
         ),
         "digest": Command(
             "Write what `ranks` needs of one trace as a small file.",
-            "tracekit.ranks.commands.digest:digest",
+            "tracekit.ranks.commands.command_line:digest",
             after="ranks",
         ),
     },
