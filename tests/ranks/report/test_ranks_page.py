@@ -164,7 +164,7 @@ def test_ranks_that_lose_most_come_first() -> None:
     idle = replace(told.ranks[1], waiting_us=1e6, exposed_us=0.0)
     shown = replace(told, ranks=(told.ranks[0], idle), waits=())
     assert [row.number for row in rank_explorer(shown).rows] == [0, 1]
-    assert [use.rank for use in foremost(shown, 1)] == [0]
+    assert [use.rank for use in foremost(shown, 1)[0]] == [0]
     heads = [column.label for column in account_table(told, 6).columns]
     assert heads.index("overlap price") < heads.index("waiting")
 

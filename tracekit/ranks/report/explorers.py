@@ -47,9 +47,7 @@ MOST_CAUSES, LEAST_CAUSE, LEAST_REST = 4, 0.02, 0.005
 def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
     """What each rank's span consists of; of more than `most` those that lose or were waited for most, and the mean of
     the others. Who is late is marked, or else who is the last most often."""
-    shown = foremost(told, most if len(told.ranks) <= most else most - 1)
-    taken = {use.rank for use in shown}
-    others = [use for use in told.ranks if use.rank not in taken]
+    shown, others = foremost(told, most if len(told.ranks) <= most else most - 1)
     parts = {use.rank: _parts(use) for use in told.ranks}
     occur = [kind for kind in SEGMENTS if any(each[kind] for each in parts.values())]
     late = {each.rank for each in told.findings if isinstance(each, statements.LateRank)}

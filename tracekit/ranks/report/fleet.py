@@ -57,8 +57,8 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
         (
             each.name,
             ranges(each.ranks, 3),
-            *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us, each.exposed_waiting_us)),
-            duration(each.idle_us),
+            *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us)),
+            *map(duration, (each.exposed_waiting_us, each.idle_us)),
             _signed(each.excess),
         )
         for each in every
@@ -66,7 +66,7 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
     )
     figures = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "longer")
     left = f" {len(every) - most:,} that differ less are left out." if len(every) > most else ""
-    heads = (*columns(axis, "ranks"), *columns(figures=figures))
+    heads = columns(axis, "ranks", figures=figures)
     # Said once, below the last of the tables.
     note = words.GROUPS_NOTE if axis == told.groups[-1].axis else ""
     return filled_table(f"By {axis}", heads, rows, note + left)
@@ -74,14 +74,12 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
 
 def distribution_table(told: Ranks) -> Table:
     """How each part of the account is distributed over all ranks."""
-    heads = account_heads(told)
     rows = []
-    for head in heads:
+    for head in account_heads(told):
         known = sorted(us for use in told.ranks if (us := ACCOUNT[head](use)) is not None)
         if known:
             rows.append((head, *(duration(known[round(share * (len(known) - 1))]) for share in QUANTILES.values())))
-    caption = f"Percentiles over {len(told.ranks):,} ranks"
-    return Table(caption, columns("", figures=QUANTILES), tuple(rows), "")
+    return Table(f"Percentiles over {len(told.ranks):,} ranks", columns("", figures=QUANTILES), tuple(rows))
 
 
 def _signed(share: float | None) -> str:
@@ -95,14 +93,14 @@ def step_map(told: Ranks) -> HeatMap | None:
     bins = [each for each in in_bins(told.by_step, MOST_COLUMNS) if each]
     heads = [str(each[0].step) if len(each) == 1 else f"{each[0].step} to {each[-1].step}" for each in bins]
     strongest = f"{percent(MOST_LONGER, 0)} longer, or more"
-    rows = []
-    for row in told.step_rows:
-        cells = []
-        for some in in_bins(row.excess, MOST_COLUMNS):
-            known = [share for share in some if share is not None]
-            cells.append(_step_cell(fmean(known)) if known else HeatCell(MISSING, "missing"))
-        # Narrow: their head says what they are.
-        rows.append((row.name.removeprefix("ranks ").removeprefix("rank "), tuple(cells)))
+    # Names are narrow: their head says what they are.
+    rows = (
+        (
+            row.name.removeprefix("ranks ").removeprefix("rank "),
+            tuple(map(_step_cell, in_bins(row.excess, MOST_COLUMNS))),
+        )
+        for row in told.step_rows
+    )
     return HeatMap(
         caption="Own time beyond peers', by step, %",
         columns=tuple(heads),
@@ -113,7 +111,11 @@ def step_map(told: Ranks) -> HeatMap | None:
     )
 
 
-def _step_cell(share: float) -> HeatCell:
+def _step_cell(shares: Sequence[float | None]) -> HeatCell:
+    known = [share for share in shares if share is not None]
+    if not known:
+        return HeatCell(MISSING, "missing")
+    share = fmean(known)
     text = rounded(share * 100, 1)
     return HeatCell(text, "even") if share < LEAST_LONGER else coloured(text, min(share / MOST_LONGER, 1.0))
 

@@ -122,7 +122,7 @@ def _whose(finding: RankFinding) -> str:
 
 
 def _details(told: Ranks) -> tuple[doc.Block | None, ...]:
-    few = replace(told, ranks=sections.foremost(told, MOST_UNFOLDED))
+    few = replace(told, ranks=sections.foremost(told, MOST_UNFOLDED)[0])
     notes = tuple(each.long() for each in told.notes)
     return (
         sections.uneven_table(told),

@@ -24,16 +24,20 @@ SLOW_FIRST_US = 1e15
 MOST_DETAILS, MOST_UNEVEN = 60, 20
 
 
-def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
-    """The ranks that are slow, then those that lose most to communication or were waited for most, in order."""
+def foremost(told: Ranks, most: int) -> tuple[tuple[RankUse, ...], tuple[RankUse, ...]]:
+    """The ranks that are slow, then those that lose most to communication or were waited for most; and the others. Both
+    in order."""
     weights = defaultdict(float, {use.rank: use.communication_cost_us for use in told.ranks})
     for place, straggler in enumerate(reversed(told.stragglers)):
         if straggler.kind != "link":
             weights |= dict.fromkeys(straggler.ranks[:1], SLOW_FIRST_US * (1 + place))
     for each in told.waits:
         weights[each.late] += each.us
-    numbers = sorted((each.rank for each in told.ranks), key=lambda rank: -weights[rank])[:most]
-    return tuple(use for use in told.ranks if use.rank in numbers)
+    numbers = {*sorted((each.rank for each in told.ranks), key=lambda rank: -weights[rank])[:most]}
+    shown, others = (
+        tuple(use for use in told.ranks if (use.rank in numbers) == is_shown) for is_shown in (True, False)
+    )
+    return shown, others
 
 
 def account_table(told: Ranks, most: int) -> Table:
@@ -41,9 +45,7 @@ def account_table(told: Ranks, most: int) -> Table:
     those that lose or were waited for most, and the median of the others. Exposed collectives that match no other
     rank's are neither transfer nor waiting: they have a column, where there are any."""
     # A row for the median of one rank would only hide its number.
-    shown = told.ranks if len(told.ranks) == most + 1 else foremost(told, most)
-    taken = {use.rank for use in shown}
-    others = [use for use in told.ranks if use.rank not in taken]
+    shown, others = (told.ranks, ()) if len(told.ranks) == most + 1 else foremost(told, most)
     heads = account_heads(told)
     if not any(map(unmatched_us, shown)) and not (others and median(map(unmatched_us, others))):
         heads = tuple(head for head in heads if head != UNMATCHED)
@@ -162,7 +164,7 @@ def uneven_table(told: Ranks) -> Table | None:
         (f"rank {each.rank}", each.name, f"{each.count:,}", f"{each.usual_count:,.0f}", duration(each.more_us))
         for each in told.uneven[:MOST_UNEVEN]
     )
-    heads = (*columns("", "kernel"), *columns(figures=("runs", "usually", "more")))
+    heads = columns("", "kernel", figures=("runs", "usually", "more"))
     return filled_table("Kernels that ranks run unequally often", heads, rows)
 
 
@@ -171,7 +173,7 @@ def unmatched_table(told: Ranks) -> Table | None:
         (f"rank {each.rank}", WHY_UNMATCHED[each.reason], f"{each.count:,}", duration(each.total_us))
         for each in told.unmatched[:MOST_DETAILS]
     )
-    heads = (*columns("", "why"), *columns(figures=("collectives", "time")))
+    heads = columns("", "why", figures=("collectives", "time"))
     return filled_table("Collectives that match no other rank's", heads, rows)
 
 
@@ -188,5 +190,5 @@ def matching_table(told: Ranks) -> Table | None:
         )
         for each in told.collectives[:MOST_DETAILS]
     )
-    heads = (*columns("collective", "group", "ranks", "matched by"), *columns(figures=("count", "algorithm GB/s")))
+    heads = columns("collective", "group", "ranks", "matched by", figures=("count", "algorithm GB/s"))
     return filled_table("How collectives were matched", (*heads, *columns("waiting by rank")), rows)
