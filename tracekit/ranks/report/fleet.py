@@ -93,18 +93,13 @@ def step_map(told: Ranks) -> HeatMap | None:
     bins = [each for each in in_bins(told.by_step, MOST_COLUMNS) if each]
     heads = [str(each[0].step) if len(each) == 1 else f"{each[0].step} to {each[-1].step}" for each in bins]
     strongest = f"{percent(MOST_LONGER, 0)} longer, or more"
-    # Names are narrow: their head says what they are.
-    rows = (
-        (
-            row.name.removeprefix("ranks ").removeprefix("rank "),
-            tuple(map(_step_cell, in_bins(row.excess, MOST_COLUMNS))),
-        )
-        for row in told.step_rows
-    )
+    # Narrow: their head says what they are.
+    names = (row.name.removeprefix("ranks ").removeprefix("rank ") for row in told.step_rows)
+    cells = (tuple(map(_step_cell, in_bins(row.excess, MOST_COLUMNS))) for row in told.step_rows)
     return HeatMap(
         caption="Own time beyond peers', by step, %",
         columns=tuple(heads),
-        rows=tuple(rows),
+        rows=tuple(zip(names, cells, strict=True)),
         keys=(("loss", strongest, MOST_PERCENT), ("even", "as others", 0)),
         note=words.STEPS_NOTE,
         head="ranks",

@@ -34,10 +34,8 @@ def foremost(told: Ranks, most: int) -> tuple[tuple[RankUse, ...], tuple[RankUse
     for each in told.waits:
         weights[each.late] += each.us
     numbers = {*sorted((each.rank for each in told.ranks), key=lambda rank: -weights[rank])[:most]}
-    shown, others = (
-        tuple(use for use in told.ranks if (use.rank in numbers) == is_shown) for is_shown in (True, False)
-    )
-    return shown, others
+    others = tuple(use for use in told.ranks if use.rank not in numbers)
+    return tuple(use for use in told.ranks if use.rank in numbers), others
 
 
 def account_table(told: Ranks, most: int) -> Table:
