@@ -70,8 +70,7 @@ def profile_with_others(plan: Plan, asked: Request, progress: Progress, on_part:
         draft = ranks.decided(made if ranks.rank == 0 else None)
         assert draft is not None
         refuse_unshared(draft, ranks)
-        run, own = measure_rank(plan, draft, progress, ranks)
-        store.save(replace(run, status="complete") if ranks.rank else run, own)
+        run = measure_rank(plan, draft, progress, ranks)
         # All have written what belongs to the folder.
         ranks.begin()
         if ranks.rank == 0:
@@ -80,13 +79,15 @@ def profile_with_others(plan: Plan, asked: Request, progress: Progress, on_part:
     return folder
 
 
-def measure_rank(plan: Plan, draft: Path, progress: Progress, ranks: Ranks) -> tuple[Run, Path]:
-    """One rank's part of the run, and its folder: `draft` itself for rank 0, else one in it. Of rank 0 the run names
-    all ranks. Raises TracekitError for whatever the user can mend."""
+def measure_rank(plan: Plan, draft: Path, progress: Progress, ranks: Ranks) -> Run:
+    """Measures one rank's part of the run, and saves it: in `draft` itself of rank 0, else in a folder of it. Of rank 0
+    the run names all ranks. Raises TracekitError for whatever the user can mend."""
     own = draft / f"rank{ranks.rank}" if ranks.rank else draft
     own.mkdir(exist_ok=True)
     run = built_and_measured(plan, find(plan.request.workload), plan.request, own, progress, ranks)
-    return replace(run, ranks=_ranks_of_run(run, own.name, ranks)), own
+    run = replace(run, ranks=_ranks_of_run(run, own.name, ranks), status="complete" if ranks.rank else run.status)
+    store.save(run, own)
+    return run
 
 
 def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:

@@ -7,9 +7,14 @@ from tracekit.ranks.job_figures import RankNote, Unmatched
 from tracekit.ranks.statements.words import WHY_UNMATCHED, Said, ranges
 
 
-class OtherJob(RankNote):
-    code = "other_job"
+class LeftOut(RankNote):
+    """A recording that is no part of the job's, for what `fault` says."""
+
     usual_severity = "error"
+
+
+class OtherJob(LeftOut):
+    code = "other_job"
     fault = "foreign"
     says = "{subject} is of a job of {size:,} ranks, the others of {usual_size:,}: left out."
     subject: str
@@ -18,9 +23,8 @@ class OtherJob(RankNote):
     usual_size: int
 
 
-class OtherTime(RankNote):
+class OtherTime(LeftOut):
     code = "other_time"
-    usual_severity = "error"
     fault = "foreign"
     subject: str
     rank: int | None
@@ -28,14 +32,12 @@ class OtherTime(RankNote):
 
     def long(self) -> str:
         when = "before" if self.apart_us < 0 else "after"
-        return (
-            f"{self.subject} was recorded {abs(self.apart_us) / 60e6:,.0f} min {when} the others of its host: left out."
-        )
+        apart = f"{abs(self.apart_us) / 60e6:,.0f} min {when}"
+        return f"{self.subject} was recorded {apart} the others of its host: left out."
 
 
-class Foreign(RankNote):
+class Foreign(LeftOut):
     code = "foreign"
-    usual_severity = "error"
     fault = "foreign"
     says = (
         "{subject} shares no collective with its group at one moment: another job, another part of this one,"
@@ -45,25 +47,22 @@ class Foreign(RankNote):
     rank: int
 
 
-class Unreadable(RankNote):
+class Unreadable(LeftOut):
     code = "unreadable"
-    usual_severity = "error"
     fault = "unreadable"
     says = "Left out: {reason}."
     reason: str
 
 
-class RankUnknown(RankNote):
+class RankUnknown(LeftOut):
     code = "rank_unknown"
-    usual_severity = "error"
     fault = "of no known rank"
     says = "{subject} does not say its rank, and its name does not: left out."
     subject: str
 
 
-class RankTwice(RankNote):
+class RankTwice(LeftOut):
     code = "rank_twice"
-    usual_severity = "error"
     fault = "duplicate"
     says = "{subject} is rank {rank} too: left out, {kept} counts."
     subject: str
