@@ -101,7 +101,6 @@ def rank_explorer(told: Ranks) -> Explorer:
             ExplorerRow(
                 number=use.rank,
                 label=f"rank {use.rank}",
-                is_code=False,
                 words=(f"rank {longest[0].late}" if longest else MISSING,),
                 figures=(*map(figure, account_figures(use, heads)), last),
                 facts=tuple(_facts(use, longest, late.get(use.rank))),
@@ -208,7 +207,6 @@ def worst_explorer(told: Ranks) -> Explorer | None:
         ExplorerRow(
             number=each.number,
             label=f"{each.number:,}: {collective_name(each)}",
-            is_code=False,
             words=(
                 MISSING if each.last_rank is None else f"rank {each.last_rank}",
                 *(words.causes_told(each.causes, 1) or NO_CAUSE for _ in because),
