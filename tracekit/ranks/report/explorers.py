@@ -20,16 +20,7 @@ from tracekit.ranks.report.tables import (
 )
 from tracekit.ranks.statements import findings as statements
 from tracekit.ranks.statements.words import cause_name
-from tracekit.report.document import (
-    Account,
-    AccountRow,
-    Bar,
-    Explorer,
-    ExplorerRow,
-    Figure,
-    HeatCell,
-    HeatMap,
-)
+from tracekit.report.document import Account, AccountRow, Bar, Explorer, ExplorerRow, Figure, HeatCell, HeatMap
 
 #: What a rank's span consists of; less than the second was lost in rounding.
 SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "unmatched", "idle"), 0.01
@@ -84,28 +75,28 @@ def rank_explorer(told: Ranks) -> Explorer:
     """A row a rank, the one that loses most to communication first; it opens to whom it waited for, and why it was late
     itself."""
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
-    waited_for: dict[int, list[WaitedFor]] = defaultdict(list)
-    for each in told.waits:
-        waited_for[each.rank].append(each)
-    late = {each.rank: each for each in told.late}
+    waits: dict[int, list[WaitedFor]] = defaultdict(list)
+    for each in sorted(told.waits, key=lambda each: -each.us):
+        waits[each.rank].append(each)
+    late, heads = {each.rank: each for each in told.late}, account_heads(told)
     ranked = sorted(told.ranks, key=lambda use: (-use.communication_cost_us, use.rank))
 
     def figure(us: float | None) -> Figure:
         return Figure(MISSING if us is None else f"{us / scale:,.{decimals}f}", -1.0 if us is None else us)
 
-    rows, heads = [], account_heads(told)
-    for use in ranked[:MOST_ROWS]:
-        longest = sorted(waited_for[use.rank], key=lambda each: -each.us)
-        last = Figure(f"{use.last_arrivals:,}", use.last_arrivals)
-        rows.append(
-            ExplorerRow(
-                number=use.rank,
-                label=f"rank {use.rank}",
-                words=(f"rank {longest[0].late}" if longest else MISSING,),
-                figures=(*map(figure, account_figures(use, heads)), last),
-                facts=tuple(_facts(use, longest, late.get(use.rank))),
-            )
+    rows = tuple(
+        ExplorerRow(
+            number=use.rank,
+            label=f"rank {use.rank}",
+            words=(f"rank {waits[use.rank][0].late}" if waits[use.rank] else MISSING,),
+            figures=(
+                *map(figure, account_figures(use, heads)),
+                Figure(f"{use.last_arrivals:,}", use.last_arrivals),
+            ),
+            facts=tuple(_facts(use, waits[use.rank], late.get(use.rank))),
         )
+        for use in ranked[:MOST_ROWS]
+    )
     more = len(ranked) - len(rows)
     left = f" {more:,} ranks that lose less are left out; the JSON has them." if more else ""
     parts = " + ".join(heads[1 : heads.index("idle") + 1])
@@ -116,7 +107,7 @@ def rank_explorer(told: Ranks) -> Explorer:
         head="Rank",
         words=("waits mostly for",),
         figures=(*heads, words.CAME_LAST),
-        rows=tuple(rows),
+        rows=rows,
         note=f"span = {parts}. {words.ACCOUNT_NOTE}{left}",
         anchor="rank",
     )
@@ -261,6 +252,7 @@ def lateness_account(told: Ranks) -> Account | None:
         AccountRow(cause_name(each.cause), (each.us,), where if at == 0 else "", level=0)
         for at, each in enumerate(kept)
     ]
-    rows += [AccountRow("other causes", (rest,), level=0)] if rest >= LEAST_REST * late.waited_for_us else []
+    if rest >= LEAST_REST * late.waited_for_us:
+        rows.append(AccountRow("other causes", (rest,), level=0))
     title = f"What the waiting for rank {late.rank} comes from"
     return Account(title, ("waiting of all ranks",), tuple(rows)) if rows else None
