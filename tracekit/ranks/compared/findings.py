@@ -1,9 +1,12 @@
 """What a reader should know or do about ranks that communicate, eager and compiled."""
 
+from collections.abc import Iterator
+
 from tracekit.comparison.findings import Finder
-from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.note import Note
 from tracekit.model.waterfall import Waterfall
-from tracekit.ranks.compared.nouns import COMPUTE, OVERLAP, WAITING, CollectiveChange, job_of
+from tracekit.ranks.compared.nouns import COMPUTE, OVERLAP, WAITING, CollectiveChange, JobChange, job_of
 from tracekit.ranks.compared.statements import (
     CommunicationLimits,
     DdpBuckets,
@@ -12,6 +15,7 @@ from tracekit.ranks.compared.statements import (
     MovedCollective,
     MovedCollectives,
     PrefetchWeights,
+    RankCollectives,
     ShardThenCompile,
     WrapThenCompile,
 )
@@ -174,6 +178,20 @@ def _other_bytes(each: CollectiveChange) -> bool:
     if each.a_bytes is None or each.b_bytes is None:
         return False
     return abs(each.b_bytes - each.a_bytes) > OTHER_BYTES * each.a_bytes
+
+
+def note_uneven_collectives(b: Side, job: JobChange) -> Iterator[Note]:
+    """A note for each rank of B whose collectives are not those of the others, and were in A."""
+    for each in job.uneven:
+        yield RankCollectives(
+            b.label,
+            ranks=[each.rank],
+            of_ranks=len(b.ranks),
+            collective=each.name,
+            count=each.count,
+            usual_count=each.usual_count,
+            in_place_of=each.in_place_of,
+        )
 
 
 #: Of equally grave ones that promise the same the upper comes first.

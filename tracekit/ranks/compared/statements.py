@@ -1,4 +1,4 @@
-"""What is found of ranks that communicate, eager and compiled, and what is advised."""
+"""What is found and noted of ranks that communicate, eager and compiled, and what is advised."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,9 @@ from msgspec import Struct
 from tracekit.model.advice import Advice
 from tracekit.model.comparison import FindingStatement
 from tracekit.model.statement import Severity
-from tracekit.numbers import count, duration, duration_change, percent, size, times
+from tracekit.numbers import count, counted, duration, duration_change, percent, size, times
 from tracekit.ranks.statements.words import Said, sentence
+from tracekit.statements.notes.ranks import OfSomeRanks
 
 
 class ShardThenCompile(Advice):
@@ -166,3 +167,29 @@ class MovedCollectives(FindingStatement):
     def long(self) -> str:
         told = "; ".join(each.words for each in self.changes)
         return f"{told}. Their exposed transfer: {duration_change(self.exposed_change_us)}."
+
+
+class RankCollectives(OfSomeRanks):
+    code = "rank_collectives"
+    on_first_screen = True
+    collective: str
+    count: int
+    usual_count: int
+    in_place_of: str | None
+
+    def long(self) -> str:
+        if self.in_place_of:
+            return (
+                f"{self.alone} issues its collectives in another order in {self.subject}: {self.collective} where other"
+                f" ranks issue {self.in_place_of}."
+            )
+        return (
+            f"{self.alone} issues {counted(self.count, self.collective)} per step in {self.subject}, other ranks"
+            f" {self.usual_count:,}."
+        )
+
+    def short(self) -> str:
+        issues = f"issues {counted(self.count, self.collective)}, others {self.usual_count:,}"
+        if self.in_place_of:
+            issues = f"issues {self.collective} where others issue {self.in_place_of}"
+        return f"{self.alone.lower()} {issues}"
