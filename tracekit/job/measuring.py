@@ -152,30 +152,29 @@ def find_rank_differences(ranks: Sequence[Mapping[FormName, FormResult]], name: 
 
 def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, RankDifference]]:
     """Functions that a rank compiled again more often than the rank that did so least."""
-    counts = [Counter(map(_key, told.recompiles)) for told in diagnostics]
-    for key in dict.fromkeys(key for count in counts for key in count):
-        least = min(count[key] for count in counts)
+    ranks: list[dict[tuple[str | None, str | None], list[FrameCompilation]]] = []
+    for told in diagnostics:
+        ranks.append({})
+        for each in told.recompiles:
+            ranks[-1].setdefault((each.function, each.where), []).append(each)
+    for key in dict.fromkeys(key for own in ranks for key in own):
+        every = [own.get(key, []) for own in ranks]
+        fewest = min(every, key=len)
         # Checks at which the rank with fewest failed too are not what another is alone with.
-        fewest = next(told for told, count in zip(diagnostics, counts, strict=True) if count[key] == least)
-        usual = {_text(guard) for guard in _guards(fewest, key)}
-        for rank, count in enumerate(counts):
-            if count[key] > least:
-                again = [each for each in diagnostics[rank].recompiles if _key(each) == key]
-                guards = _guards(diagnostics[rank], key)
+        usual = {_text(guard) for guard in _guards(fewest)}
+        for rank, again in enumerate(every):
+            if len(again) > len(fewest):
+                guards = _guards(again)
                 own = [each for each in guards if _text(each) not in usual] or guards
                 # A size, a type or a function says more than what torch alone has words for.
                 known = [each for each in own if not isinstance(check_of(each), OtherCheck)] or own
                 timed = sum(each.phase == "timed" for each in again)
-                yield rank, RankRecompiled(*key, count[key], least, timed, _text(known[0]))
+                yield rank, RankRecompiled(*key, len(again), len(fewest), timed, _text(known[0]))
 
 
-def _key(recompile: FrameCompilation) -> tuple[str | None, str | None]:
-    return recompile.function, recompile.where
-
-
-def _guards(told: Diagnostics, key: tuple[str | None, str | None]) -> list[FailedGuard]:
-    """The checks that failed before that function was compiled again, the latest first."""
-    return [guard for each in reversed(told.recompiles) if _key(each) == key for guard in each.because]
+def _guards(recompiles: Sequence[FrameCompilation]) -> list[FailedGuard]:
+    """The checks that failed before, the latest first."""
+    return [guard for each in reversed(recompiles) for guard in each.because]
 
 
 def _text(guard: FailedGuard) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit import store
@@ -36,21 +34,18 @@ if TYPE_CHECKING:
 FormOfRun = tuple[Path, "Run", "FormName"]
 
 
-class _Form(Struct, frozen=True):
-    """A rank's recordings of one form: its side, and what other ranks must know of it, by kind."""
-
-    side: Side
-    digests: Mapping[RecordingKind, RankDigest]
+#: A rank's recordings of one form: its side, and what other ranks must know of it, by kind.
+Form = tuple[Side, dict["RecordingKind", "RankDigest"]]
 
 
 def _read_rank(
     sides: tuple[FormOfRun, FormOfRun], reading: Reading, ranks: tuple[RankOfRun, RankOfRun]
-) -> tuple[_Form, _Form]:
+) -> tuple[Form, Form]:
     a, b = (_read_form(side, rank, reading) for side, rank in zip(sides, ranks, strict=True))
     return a, b
 
 
-def _read_form(side: FormOfRun, rank: RankOfRun, reading: Reading) -> _Form:
+def _read_form(side: FormOfRun, rank: RankOfRun, reading: Reading) -> Form:
     folder, _, name = side
     place = store.rank_folder(folder, rank)
     run = store.load(place)
@@ -79,7 +74,7 @@ def _read_form(side: FormOfRun, rank: RankOfRun, reading: Reading) -> _Form:
     first, *others = analyses
     path = store.recording_path(place, form, first)
     rich = analyses["rich"] if others else None
-    return _Form(Side(name, str(path), analyses[first], form, run.settings, run.environment, rich=rich), digests)
+    return Side(name, str(path), analyses[first], form, run.settings, run.environment, rich=rich), digests
 
 
 def compare_job(a: FormOfRun, b: FormOfRun, reading: Reading) -> JobChange:
@@ -88,7 +83,7 @@ def compare_job(a: FormOfRun, b: FormOfRun, reading: Reading) -> JobChange:
     both = list(zip(a[1].ranks, b[1].ranks, strict=True))
     question = Question(partial(_read_rank, (a, b), reading), named=lambda pair: f"rank {pair[0].rank}")
     looked = ask_each(question, both, _bytes_of(a) + _bytes_of(b))
-    ranks = [RankSides(rank.rank, one.side, other.side) for (rank, _), (one, other) in zip(both, looked, strict=True)]
+    ranks = [RankSides(rank.rank, one, other) for (rank, _), ((one, _), (other, _)) in zip(both, looked, strict=True)]
     of_a, of_b = [one for one, _ in looked], [other for _, other in looked]
     # What is uneven anyway is no doing of the compiler's.
     known = {(each.rank, each.name) for each in find_uneven_collectives(_of_kind(of_a, "rich"))}
@@ -97,14 +92,14 @@ def compare_job(a: FormOfRun, b: FormOfRun, reading: Reading) -> JobChange:
     return replace(compare_ranks(ranks, _joined(of_a), _joined(of_b)), uneven=uneven)
 
 
-def _joined(ranks: list[_Form]) -> dict[RecordingKind, Ranks]:
+def _joined(ranks: list[Form]) -> dict[RecordingKind, Ranks]:
     """What the ranks' recordings of each kind say together, of which every rank has one with GPU work."""
     return {kind: join_ranks(digests) for kind in KINDS if (digests := _of_kind(ranks, kind))}
 
 
-def _of_kind(ranks: list[_Form], kind: RecordingKind) -> list[RankDigest]:
+def _of_kind(ranks: list[Form], kind: RecordingKind) -> list[RankDigest]:
     """Empty where a rank has none."""
-    found = [each.digests[kind] for each in ranks if kind in each.digests]
+    found = [digests[kind] for _, digests in ranks if kind in digests]
     return found if len(found) == len(ranks) else []
 
 
