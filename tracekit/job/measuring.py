@@ -161,24 +161,20 @@ def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, RankD
         every = [own.get(key, []) for own in ranks]
         fewest = min(every, key=len)
         # Checks at which the rank with fewest failed too are not what another is alone with.
-        usual = {_text(guard) for guard in _guards(fewest)}
+        usual = {guard.check for guard in _guards(fewest)}
         for rank, again in enumerate(every):
             if len(again) > len(fewest):
                 guards = _guards(again)
-                own = [each for each in guards if _text(each) not in usual] or guards
+                own = [each for each in guards if each.check not in usual] or guards
                 # A size, a type or a function says more than what torch alone has words for.
                 known = [each for each in own if not isinstance(check_of(each), OtherCheck)] or own
                 timed = sum(each.phase == "timed" for each in again)
-                yield rank, RankRecompiled(*key, len(again), len(fewest), timed, _text(known[0]))
+                yield rank, RankRecompiled(*key, len(again), len(fewest), timed, known[0].check)
 
 
 def _guards(recompiles: Sequence[FrameCompilation]) -> list[FailedGuard]:
     """The checks that failed before, the latest first."""
     return [guard for each in reversed(recompiles) for guard in each.because]
-
-
-def _text(guard: FailedGuard) -> str:
-    return guard.text.partition("\n")[0].partition("  #")[0].strip()
 
 
 def _of_some(ranks: Sequence[Mapping[Key, T]]) -> Iterator[tuple[int, T]]:

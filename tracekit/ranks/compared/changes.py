@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.comparison.waterfall import change_by_cause
+from tracekit.comparison.waterfall import change_by_cause, closed_waterfall, common_basis
 from tracekit.model.comparison import Side, comparable
 from tracekit.model.run import RecordingKind
 from tracekit.model.waterfall import Basis, Waterfall, WaterfallPart
@@ -57,7 +57,7 @@ def compare_ranks(ranks: Sequence[RankSides], a: JoinedRanks, b: JoinedRanks) ->
     changes = []
     for each in ranks:
         one, other = _own(each.a), _own(each.b)
-        basis = _basis(one, other)
+        basis = common_basis(one, other)
         a_call, b_call = _call(one, basis, each.rank, a, kind), _call(other, basis, each.rank, b, kind)
         fall = _waterfall(one, other, a_call, b_call)
         changes.append(RankChange(each.rank, one.wall_us, other.wall_us, a_call, b_call, fall))
@@ -88,10 +88,6 @@ def _own_time(change: RankChange) -> tuple[float, float]:
     waiting = (change.b.exposed_waiting_us or 0.0) if change.b else 0.0
     wall = change.b_wall_us or 0.0
     return wall - waiting, wall
-
-
-def _basis(a: Side, b: Side) -> Basis:
-    return "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
 
 
 def _call(side: Side, basis: Basis, rank: int, joined: JoinedRanks, kind: RecordingKind | None) -> RankCall | None:
@@ -143,7 +139,7 @@ def _waterfall(a: Side, b: Side, a_call: RankCall | None, b_call: RankCall | Non
     """None where a rank has no figures of one GPU, or its forms were read over different windows."""
     if a_call is None or b_call is None or not comparable(a, b):
         return None
-    basis = _basis(a, b)
+    basis = common_basis(a, b)
     a_us, b_us = (side.wall_us if basis == "unprofiled" else side.span_us for side in (a, b))
     if a_us is None or b_us is None:
         return None
@@ -154,9 +150,7 @@ def _waterfall(a: Side, b: Side, a_call: RankCall | None, b_call: RankCall | Non
         parts = [WaterfallPart("gpu", COMPUTE, compute - price), WaterfallPart("gpu", OVERLAP_PRICE, price)]
     idle = [side.idle_by_cause() if basis == "trace" else side.calibrated_idle_by_cause() or {} for side in (a, b)]
     causes = [WaterfallPart("idle", cause, us) for cause, us in change_by_cause(*idle).items()]
-    parts = [*parts, *exposed_parts(a_call, b_call), *causes]
-    residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
-    return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=tuple(parts), residual_us=residual)
+    return closed_waterfall(basis, a_us, b_us, (*parts, *exposed_parts(a_call, b_call), *causes))
 
 
 def _collectives(a: Ranks, b: Ranks) -> tuple[CollectiveChange, ...]:
