@@ -143,11 +143,11 @@ def _waterfall(a: Side, b: Side, a_call: RankCall | None, b_call: RankCall | Non
     a_us, b_us = (side.wall_us if basis == "unprofiled" else side.span_us for side in (a, b))
     if a_us is None or b_us is None:
         return None
-    compute = b_call.compute_us - a_call.compute_us
-    parts = [WaterfallPart("gpu", COMPUTE, compute)]
+    compute, priced = b_call.compute_us - a_call.compute_us, []
     if a_call.overlap_price_us is not None and b_call.overlap_price_us is not None:
         price = b_call.overlap_price_us - a_call.overlap_price_us
-        parts = [WaterfallPart("gpu", COMPUTE, compute - price), WaterfallPart("gpu", OVERLAP_PRICE, price)]
+        compute, priced = compute - price, [WaterfallPart("gpu", OVERLAP_PRICE, price)]
+    parts = (WaterfallPart("gpu", COMPUTE, compute), *priced)
     idle = [side.idle_by_cause() if basis == "trace" else side.calibrated_idle_by_cause() or {} for side in (a, b)]
     causes = [WaterfallPart("idle", cause, us) for cause, us in change_by_cause(*idle).items()]
     return closed_waterfall(basis, a_us, b_us, (*parts, *exposed_parts(a_call, b_call), *causes))

@@ -38,14 +38,8 @@ def rank_section(comparison: Comparison) -> doc.Section | None:
     job, names = job_of(comparison), (comparison.a.label, comparison.b.label)
     if job is None:
         return None
-    return doc.section(
-        "ranks",
-        "Ranks",
-        doc.Part(change_table(job, names), doc.TABLES),
-        doc.Part(call_table(job, names), doc.TABLES),
-        doc.Part(collective_table(job, names), doc.TABLES),
-        idle_table(job),
-    )
+    tables = (change_table(job, names), call_table(job, names), collective_table(job, names))
+    return doc.section("ranks", "Ranks", *(doc.Part(table, doc.TABLES) for table in tables), idle_table(job))
 
 
 def communication_rows(comparison: Comparison) -> Iterator[AccountRow]:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tracekit.numbers import MISSING, counted, duration, percent, size
-from tracekit.ranks.digests import DigestsMade
 from tracekit.ranks.job_figures import (
     CauseShare,
     Clock,
@@ -164,9 +163,3 @@ def causes_told(causes: Sequence[CauseShare], most: int) -> str:
     total = sum(each.us for each in causes)
     kept = [each for each in causes[:most] if each.us >= LEAST_SHARE * total]
     return ", ".join(f"{cause_name(each.cause)} {percent(each.us / total, 0)}" for each in kept)
-
-
-def digested(came: DigestsMade, folder: str) -> str:
-    """What came of digesting many recordings."""
-    counts = f"{came.made:,} digested, {came.kept:,} skipped, {came.failed:,} failed"
-    return f"{counts} -> {folder} ({size(came.bytes)})"
