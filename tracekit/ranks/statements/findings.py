@@ -32,9 +32,11 @@ class WaitedForRank(Said, RankFinding):
     cause_share: float
     where: str | None
 
+    @property
     def cost(self) -> str:
         return cost_words(self.exposed_us, self.price_of_waiting_us, self.share, self.steps)
 
+    @property
     def why_late(self) -> str:
         why = sentence("Largest cause: {cause:cause}, {cause_share:whole percent}{where:place}.", self)
         waits = per_step(self.most_waited_us, self.steps)
@@ -45,16 +47,12 @@ class LateRank(WaitedForRank):
     """What to do about it depends on the cause."""
 
     code = "late_rank"
+    says_title = "Rank {rank} is late and {self.cost}"
+    says = "Last in {last:,} of {of:counted collective}. {self.why_late}"
 
     @property
     def severity(self) -> Severity:
         return "warning" if self.share >= LEAST_COST else "info"
-
-    def title(self) -> str:
-        return f"Rank {self.rank} is late and {self.cost()}"
-
-    def long(self) -> str:
-        return f"Last in {self.last:,} of {counted(self.of, 'collective')}. {self.why_late()}"
 
 
 class SlowHost(WaitedForRank):
@@ -62,12 +60,8 @@ class SlowHost(WaitedForRank):
     usual_severity = "info"
     does = "Time steps without the profiler, on each rank"
     why = "recording slows hosts unequally"
-
-    def title(self) -> str:
-        return f"Rank {self.rank}'s host launches later and, while recorded, {self.cost()}"
-
-    def long(self) -> str:
-        return f"{self.why_late()} The profiler slows hosts unequally: steps without it may have no late rank."
+    says_title = "Rank {rank}'s host launches later and, while recorded, {self.cost}"
+    says = "{self.why_late} The profiler slows hosts unequally: steps without it may have no late rank."
 
 
 class Straggler(Said, RankFinding):
@@ -83,6 +77,7 @@ class Straggler(Said, RankFinding):
     steps: int
     steps_slower: int
 
+    @property
     def by_chance(self) -> str:
         return f", by chance in {percent(self.chance, 2)} of jobs" if self.chance >= LEAST_CHANCE else ""
 
@@ -92,14 +87,10 @@ class WaitedForStraggler(Straggler):
     cause: str
     cause_share: float
     waited_us: float | None
-
-    def long(self) -> str:
-        rest = (
-            "It loses {lost_us:duration}, {share:percent} of its time. Largest cause: {cause:cause}. Other ranks wait"
-            " {waited_us:duration} for it in all."
-        )
-        low, high = map(percent, self.ci95)
-        return f"95 % CI {low} to {high}{self.by_chance()}. {sentence(rest, self)}"
+    says = (
+        "95 % CI {ci95[0]:percent} to {ci95[1]:percent}{self.by_chance}. It loses {lost_us:duration}, {share:percent}"
+        " of its time. Largest cause: {cause:cause}. Other ranks wait {waited_us:duration} for it in all."
+    )
 
 
 class StragglerRank(WaitedForStraggler):
@@ -127,12 +118,10 @@ class StragglerLink(Straggler):
     busbw_gbps: float
     usual_gbps: float
     says_title = "Link of {name} is slow: {busbw_gbps:.0f} GB/s, usually {usual_gbps:.0f} GB/s"
-
-    def long(self) -> str:
-        which = sentence("{collective} of {message_bytes:size}, ranks {ranks:listed}", self)
-        low, high = (percent(each, 0) for each in self.ci95)
-        longer = f"{low} to {high} longer than in like groups{self.by_chance()}"
-        return f"{which}: transfer, waiting excluded, is {longer}."
+    says = (
+        "{collective} of {message_bytes:size}, ranks {ranks:listed}: transfer, waiting excluded, is"
+        " {ci95[0]:whole percent} to {ci95[1]:whole percent} longer than in like groups{self.by_chance}."
+    )
 
 
 class GraveIfItCosts(Said, RankFinding):

@@ -121,8 +121,8 @@ class _Sentence(Formatter):
 
 def sentence(words: str, facts: object) -> str:
     """The words with facts in their places, written as `WRITTEN` says: `{us:duration}`, `{steps:counted step}`, else
-    as Python writes them."""
-    return _Sentence().vformat(words, (), vars(facts))
+    as Python writes them. `{self.cost}` is any other attribute."""
+    return _Sentence().vformat(words, (), vars(facts) | {"self": facts})
 
 
 class Said:
