@@ -1,6 +1,7 @@
 """Words that statements and tables of ranks share."""
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from string import Formatter
 from typing import Any, ClassVar
 
@@ -70,12 +71,9 @@ def listed(ranks: Sequence[int]) -> str:
 
 def ranges(ranks: Sequence[int], most: int = MOST_RANGES) -> str:
     """`3, 8 to 15, 64` and how many ranks more."""
-    found: list[list[int]] = []
-    for rank in sorted(ranks):
-        if found and rank == found[-1][-1] + 1:
-            found[-1].append(rank)
-        else:
-            found.append([rank])
+    # Neighbours are as far from their places as each other.
+    rows = groupby(enumerate(sorted(ranks)), key=lambda each: each[1] - each[0])
+    found = [[rank for _, rank in row] for _, row in rows]
     texts = [str(each[0]) if len(each) == 1 else f"{each[0]} to {each[-1]}" for each in found[:most]]
     left = sum(map(len, found[most:]))
     return ", ".join(texts) + (f" and {left} more" if left else "")
