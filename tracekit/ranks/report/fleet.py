@@ -21,17 +21,17 @@ MOST_COLUMNS, LEAST_LONGER, MOST_LONGER = 24, 0.02, 0.2
 
 def straggler_table(told: Ranks, most: int) -> Table | None:
     """What is slower than its peers beyond chance, with its 95 % interval."""
-    rows = (
-        (
-            f" {words.straggler_name(each)}",
-            percent(each.excess, 1),
-            f"{percent(each.ci95[0], 1)} to {percent(each.ci95[1], 1)}",
-            duration(each.lost_us),
-            duration(each.waited_us),
-            words.straggler_cause(each),
+    rows = []
+    for each in told.stragglers[:most]:
+        name = f"rank {each.ranks[0]}" if each.kind == "rank" else f"{each.kind} {each.name or MISSING}"
+        cause = words.causes_told(each.causes, 1) if each.causes else MISSING
+        if each.kind == "link":
+            name = f"link of {each.name or MISSING}"
+            cause = f"{each.busbw_gbps:,.0f} GB/s, usually {each.usual_gbps:,.0f}"
+        interval = f"{percent(each.ci95[0])} to {percent(each.ci95[1])}"
+        rows.append(
+            (f" {name}", percent(each.excess), interval, duration(each.lost_us), duration(each.waited_us), cause)
         )
-        for each in told.stragglers[:most]
-    )
     heads = columns("Slow", figures=("longer by", "95 % CI", "loses", "others waited"))
     return filled_table("", (*heads, *columns("because of")), rows)
 
@@ -44,7 +44,7 @@ def axis_table(told: Ranks) -> Table | None:
         if not some:
             continue
         slow, fast = (pick(some, key=lambda each: each.excess or 0.0) for pick in (max, min))
-        ranks = f"{len(some):,} of {len(max(some, key=lambda each: len(each.ranks)).ranks):,} ranks"
+        ranks = f"{len(some):,} of {max(len(each.ranks) for each in some):,} ranks"
         rows.append((f" {axis}", ranks, *(f"{each.name}: {_signed(each.excess)}" for each in (slow, fast))))
     return filled_table("", columns("Groups", "", "most own time", "least own time"), rows)
 
@@ -66,10 +66,9 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
     )
     figures = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "longer")
     left = f" {len(every) - most:,} that differ less are left out." if len(every) > most else ""
-    heads = columns(axis, "ranks", figures=figures)
     # Said once, below the last of the tables.
     note = words.GROUPS_NOTE if axis == told.groups[-1].axis else ""
-    return filled_table(f"By {axis}", heads, rows, note + left)
+    return filled_table(f"By {axis}", columns(axis, "ranks", figures=figures), rows, note + left)
 
 
 def distribution_table(told: Ranks) -> Table:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tracekit.numbers import MISSING, counted, duration, percent, size
+from tracekit.numbers import counted, duration, percent, size
 from tracekit.ranks.job_figures import (
     CauseShare,
     Clock,
@@ -11,7 +11,6 @@ from tracekit.ranks.job_figures import (
     OneCollective,
     RankNote,
     Ranks,
-    Straggler,
     StragglerRule,
     World,
 )
@@ -128,18 +127,6 @@ def last_words(told: Ranks) -> str:
     whole = counted(sum(use.last_arrivals for use in often), "collective")
     first, *others = (f"rank {use.rank} in {use.last_arrivals:,}" for use in often[:3])
     return f"Last to arrive: {', '.join((f'{first} of {whole}', *others))}."
-
-
-def straggler_name(each: Straggler) -> str:
-    if each.kind == "rank":
-        return f"rank {each.ranks[0]}"
-    return f"{'host' if each.kind == 'host' else 'link of'} {each.name or MISSING}"
-
-
-def straggler_cause(each: Straggler) -> str:
-    if each.kind == "link":
-        return f"{each.busbw_gbps:,.0f} GB/s, usually {each.usual_gbps:,.0f}"
-    return causes_told(each.causes, 1) if each.causes else MISSING
 
 
 def rule_words(rule: StragglerRule) -> str:
