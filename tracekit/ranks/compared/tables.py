@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tracekit.model.comparison import Comparison
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import clipped_within
-from tracekit.numbers import MISSING, count, duration, duration_change, figure_change, percent, scale_of, size
+from tracekit.numbers import MISSING, count, duration, duration_change, figure_change, in_unit, percent, scale_of, size
 from tracekit.ranks.compared import words
 from tracekit.ranks.compared.nouns import JobChange, RankCall, RankChange, job_of
 from tracekit.report import document as doc
@@ -79,7 +79,7 @@ def rank_lines(job: JobChange, names: tuple[str, str]) -> Table | None:
     left_over = (words.IDLE, words.RESIDUAL)[: 2 if leaves else 1] if heads else ()
 
     def row(each: RankChange) -> tuple[str, ...]:
-        ends = (MISSING if us is None else f"{us / scale:,.{decimals}f}" for us in _ends(each))
+        ends = (in_unit(us, scale, decimals) for us in _ends(each))
         changes = (*(_part(each, TOGETHER[head]) for head in heads), *_rest(each)[: len(left_over)])
         told = (MISSING if us is None else figure_change(us / scale, decimals) for us in changes)
         return (f"  {_name(each, job)}", *ends, *told)

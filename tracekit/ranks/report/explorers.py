@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from statistics import fmean
 
 from tracekit.names import clipped_within
-from tracekit.numbers import MISSING, counted, duration, scale_of, size
+from tracekit.numbers import MISSING, counted, duration, in_unit, scale_of, size
 from tracekit.ranks.job_figures import LateRank, OneCollective, Ranks, RankUse, WaitedFor
 from tracekit.ranks.report import words
 from tracekit.ranks.report.tables import (
@@ -82,7 +82,7 @@ def rank_explorer(told: Ranks) -> Explorer:
     ranked = sorted(told.ranks, key=lambda use: (-use.communication_cost_us, use.rank))
 
     def figure(us: float | None) -> Figure:
-        return Figure(MISSING if us is None else f"{us / scale:,.{decimals}f}", -1.0 if us is None else us)
+        return Figure(in_unit(us, scale, decimals), -1.0 if us is None else us)
 
     rows = tuple(
         ExplorerRow(
@@ -156,20 +156,17 @@ def matrix(told: Ranks, rows: int = MOST_WAITERS, columns: int = MOST_LATES) -> 
     most = max(cells[row, head] for row in in_row for head in single) or 1.0
     unit, scale, decimals = scale_of(max(cells.values()))
 
-    def written(us: float) -> str:
-        return f"{us / scale:,.{decimals}f}"
-
-    def cell(us: float) -> HeatCell:
-        return coloured(written(us), us / most) if us > 0 else HeatCell(MISSING, "missing")
-
-    def line(row: str) -> tuple[HeatCell, ...]:
-        sums = (*(cells[row, head] for head in others), sum(cells[row, head] for head in heads))
-        return (*(cell(cells[row, head]) for head in single), *(HeatCell(written(us), "even") for us in sums))
+    def line(row: str) -> Iterator[HeatCell]:
+        for head in single:
+            text = in_unit(cells[row, head], scale, decimals)
+            yield coloured(text, cells[row, head] / most) if cells[row, head] > 0 else HeatCell(MISSING, "missing")
+        for us in (*(cells[row, head] for head in others), sum(cells[row, head] for head in heads)):
+            yield HeatCell(in_unit(us, scale, decimals), "even")
 
     return HeatMap(
         caption=f"Waiting of each rank (rows) for each rank (columns), {unit}",
         columns=(*heads, "all"),
-        rows=tuple((row, line(row)) for row in in_row),
+        rows=tuple((row, tuple(line(row))) for row in in_row),
         keys=(("loss", "longest", MOST_PERCENT), ("loss", "shortest", LEAST_PERCENT)),
         note=words.MATRIX_NOTE,
         head="waits",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 from tracekit.names import clipped_within
-from tracekit.numbers import MISSING, duration, scale_of, size
+from tracekit.numbers import MISSING, duration, in_unit, scale_of, size
 from tracekit.ranks.fleets.collectives import class_of
 from tracekit.ranks.job_figures import CollectiveUse, Ranks, RankUse
 from tracekit.ranks.report import words
@@ -50,7 +50,7 @@ def account_table(told: Ranks, most: int) -> Table:
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
 
     def row(name: str, figures: Iterable[float | None]) -> tuple[str, ...]:
-        return (name, *(MISSING if us is None else f"{us / scale:,.{decimals}f}" for us in figures))
+        return (name, *(in_unit(us, scale, decimals) for us in figures))
 
     rows = [row(f" rank {use.rank}", account_figures(use, heads)) for use in shown]
     if others:
