@@ -96,30 +96,27 @@ def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
     if ranks.rank:
         return ()
     by_name = [{form.name: form for form in forms} for *_, forms in found]
-    slowest: dict[FormName, Counter[int]] = {}
-    differ: dict[FormName, Differences] = {}
+    told: list[list[RankForm]] = [[] for _ in found]
     for name in by_name[0]:
-        own_us = (forms[name].own_wall_us for forms in by_name)
-        slowest[name] = Counter(each.index(max(each)) for each in zip(*own_us, strict=True))
-        differ[name] = find_rank_differences(by_name, name)
-
-    def of_form(rank: int, form: FormResult) -> RankForm:
-        facts = form.compilation
-        told = facts.diagnostics if facts else None
-        return RankForm(
-            name=form.name,
-            wall_us=median(form.own_wall_us) if form.own_wall_us else 0.0,
-            times_slowest=slowest[form.name][rank],
-            graphs=facts.graphs if facts else None,
-            graph_breaks=facts.graph_breaks if facts else None,
-            peak_memory_bytes=form.own_peak_memory_bytes,
-            compiling_calls=tuple(each.call for each in told.timed_calls()) if told else (),
-            differs=tuple(differ[form.name][rank]),
-        )
-
+        forms = [of_rank[name] for of_rank in by_name]
+        slowest = Counter(each.index(max(each)) for each in zip(*(form.own_wall_us for form in forms), strict=True))
+        for rank, (form, differs) in enumerate(zip(forms, find_rank_differences(by_name, name), strict=True)):
+            facts = form.compilation
+            calls = facts.diagnostics.timed_calls() if facts and facts.diagnostics else ()
+            of_form = RankForm(
+                name=name,
+                wall_us=median(form.own_wall_us) if form.own_wall_us else 0.0,
+                times_slowest=slowest[rank],
+                graphs=facts.graphs if facts else None,
+                graph_breaks=facts.graph_breaks if facts else None,
+                peak_memory_bytes=form.own_peak_memory_bytes,
+                compiling_calls=tuple(each.call for each in calls),
+                differs=tuple(differs),
+            )
+            told[rank].append(of_form)
     return tuple(
-        RankOfRun(rank, host, gpu, folder if rank else None, tuple(of_form(rank, form) for form in forms))
-        for rank, (host, gpu, folder, forms) in enumerate(found)
+        RankOfRun(rank, host, gpu, folder if rank else None, tuple(told[rank]))
+        for rank, (host, gpu, folder, _) in enumerate(found)
     )
 
 

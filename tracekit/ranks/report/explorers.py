@@ -135,7 +135,7 @@ def _facts(use: RankUse, longest: list[WaitedFor], late: LateRank | None) -> Ite
     yield "Recording", use.path
 
 
-def matrix(told: Ranks, rows: int = MOST_WAITERS, columns: int = MOST_LATES) -> HeatMap | None:
+def matrix(told: Ranks, rows: int = MOST_WAITERS) -> HeatMap | None:
     """Who waits (rows) for whom (columns): those that waited most, and were waited for most, first of all; what is left
     of either is told together, of rows the mean."""
     if not told.waits:
@@ -145,14 +145,14 @@ def matrix(told: Ranks, rows: int = MOST_WAITERS, columns: int = MOST_LATES) -> 
         waits[each.rank] += each.us
         waited[each.late] += each.us
     row_of = _named(waits, rows, f"mean of {len(waits) - rows:,} others")
-    column_of = _named(waited, columns, f"{len(waited) - columns:,} others")
+    column_of = _named(waited, MOST_LATES, f"{len(waited) - MOST_LATES:,} others")
     in_row, cells = Counter(row_of.values()), defaultdict[tuple[str, str], float](float)
     for each in told.waits:
         row = row_of[each.rank]
         cells[row, column_of[each.late]] += each.us / in_row[row]
     heads = tuple(dict.fromkeys(column_of.values()))
     # Of all other columns together there is a sum behind those of single ranks: no colour compares with it.
-    single, others = heads[:columns], heads[columns:]
+    single, others = heads[:MOST_LATES], heads[MOST_LATES:]
     most = max(cells[row, head] for row in in_row for head in single) or 1.0
     unit, scale, decimals = scale_of(max(cells.values()))
 
