@@ -150,10 +150,8 @@ def find_moved_collectives(comparison: Comparison) -> Finding | None:
     and no other finding tells of it.
     """
     job = job_of(comparison)
-    told = {
-        *([GATHER] if find_fewer_gathers(comparison) else []),
-        *([REDUCE] if find_ddp_buckets(comparison) else []),
-    }
+    others = {GATHER: find_fewer_gathers, REDUCE: find_ddp_buckets}
+    told = {name for name, find in others.items() if find(comparison)}
     changed = [
         each
         for each in (job.collectives if job else ())

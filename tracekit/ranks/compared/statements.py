@@ -69,6 +69,7 @@ class DdpBuckets(FindingStatement):
     code = "ddp_buckets"
     says_title = "DDP's buckets differ in {side}"
     says_why = "buckets are reduced during backward"
+    beside = ("costs_time",)
     side: str
     a_buckets: float
     b_buckets: float
@@ -76,15 +77,11 @@ class DdpBuckets(FindingStatement):
     b_each_bytes: float | None
     a_overlapped_share: float | None
     b_overlapped_share: float | None
-    costs_time: bool  #: No fact of JSON's: there the saving tells it.
+    costs_time: bool  #: In JSON the saving tells it.
 
     @property
     def severity(self) -> Severity:
         return "warning" if self.costs_time else "info"
-
-    @property
-    def facts(self) -> dict[str, object]:
-        return {name: fact for name, fact in super().facts.items() if name != "costs_time"}
 
     def long(self) -> str:
         before, after = self.a_overlapped_share, self.b_overlapped_share
