@@ -24,9 +24,9 @@ def rank_timelines(told: Ranks) -> Timelines | None:
     """None where the ranks' clocks are unknown, or nobody waited."""
     recordings: list[dict[str, Any]] = []
     numbers: dict[int, int] = {}
-    left = MOST_BYTES
+    worst, left = {each.number: each for each in told.worst}, MOST_BYTES
     for stretch in told.stretches:
-        recording, size = _recording(stretch, numbers)
+        recording, size = _recording(stretch, worst[stretch.number].last_rank, numbers)
         left -= size
         if recordings and left < 0:
             break
@@ -34,14 +34,10 @@ def rank_timelines(told: Ranks) -> Timelines | None:
     if not recordings:
         return None
     shown = told.stretches[: len(recordings)]
-    worst = {each.number: each for each in told.worst}
     groups = {
         number: words.collective_words(worst[number]) if number in worst else f"collective {number}"
         for number in numbers
     }
-    for recording, stretch in zip(recordings, shown, strict=True):
-        last = worst[stretch.number].last_rank
-        recording["mark"] |= {"group": numbers[stretch.number], "last": f"rank {last}"}
     timelines = [each.timeline for stretch in shown for each in stretch.ranks]
     labels = timelines[0].labels
     kinds = {labels[at].kind for each in timelines for bars in bars_of(each) for at in bars.labels}
@@ -73,7 +69,7 @@ def rank_timelines(told: Ranks) -> Timelines | None:
     )
 
 
-def _recording(stretch: Stretch, numbers: dict[int, int]) -> tuple[dict[str, Any], int]:
+def _recording(stretch: Stretch, last_rank: int | None, numbers: dict[int, int]) -> tuple[dict[str, Any], int]:
     """What the page's script knows of a stretch, and how many bytes it is packed; `numbers` gets its collectives, each
     with its place among all."""
     sides, parts = [], []
@@ -87,7 +83,7 @@ def _recording(stretch: Stretch, numbers: dict[int, int]) -> tuple[dict[str, Any
         side |= {"lanes": ["compute", "communication"], "counts": [len(bars.labels) for bars in bars_of(timeline)]}
         sides.append(side | {"holes": gaps_are_holes(timeline)})
     whole = gzip.compress(b"".join(parts), mtime=0)
-    mark = {"at": round(stretch.arrival_us, 2)}
+    mark = {"at": round(stretch.arrival_us, 2), "group": numbers[stretch.number], "last": f"rank {last_rank}"}
     return {"sides": sides, "packed": base64.b64encode(whole).decode(), "mark": mark}, len(whole)
 
 
