@@ -9,21 +9,21 @@ from tracekit.numbers import MISSING, counted, duration, in_unit, scale_of, size
 from tracekit.ranks.job_figures import LateRank, OneCollective, Ranks, RankUse, WaitedFor
 from tracekit.ranks.report import words
 from tracekit.ranks.report.tables import (
+    ACCOUNT,
     NO_CAUSE,
     PLACE,
     account_figures,
     account_heads,
     collective_name,
     foremost,
-    unmatched_us,
     waited_us,
 )
 from tracekit.ranks.statements import findings as statements
 from tracekit.ranks.statements.words import cause_name
 from tracekit.report.document import Account, AccountRow, Bar, Explorer, ExplorerRow, Figure, HeatCell, HeatMap
 
-#: What a rank's span consists of; less than the second was lost in rounding.
-SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "unmatched", "idle"), 0.01
+#: What a rank's span consists of, by heads of the account; less communication without a match was lost in rounding.
+SEGMENTS, LEAST_UNMATCHED_US = words.PARTS | {"idle": "idle"}, 0.01
 LATE, LAST = "late", ", last most often"
 #: Ranks in the table; ranks in a row of words, and waits by rank.
 MOST_ROWS, MOST_NAMED, MOST_LISTED = 500, 4, 128
@@ -61,14 +61,8 @@ def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
 
 def _parts(use: RankUse) -> dict[str, float]:
     """They add up to the span; what of exposed communication is neither is told apart."""
-    rest = unmatched_us(use)
-    return {
-        "compute": use.compute_us,
-        "transfer": use.exposed_transfer_us or 0.0,
-        "waiting": use.exposed_waiting_us or 0.0,
-        "unmatched": rest if rest >= LEAST_PART_US else 0.0,
-        "idle": use.idle_us,
-    }
+    parts = {kind: ACCOUNT[head](use) or 0.0 for kind, head in SEGMENTS.items()}
+    return parts if parts["unmatched"] >= LEAST_UNMATCHED_US else parts | {"unmatched": 0.0}
 
 
 def rank_explorer(told: Ranks) -> Explorer:
