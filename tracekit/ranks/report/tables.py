@@ -124,6 +124,7 @@ def collective_table(told: Ranks, most: int) -> Table | None:
         busbw, times_last = middle(each.busbw_gbps for each in some), Counter[int]()
         for last in (last for each in some for last in each.late_ranks):
             times_last[last.rank] += last.times
+        kind = some[0].kind if len(some) == 1 else class_of(waiting_us, transfer_us)
         row = (
             f" {collective_name(some[0])}",
             f"{sum(each.count for each in some):,}",
@@ -133,7 +134,7 @@ def collective_table(told: Ranks, most: int) -> Table | None:
             f"{busbw:,.1f}" if busbw is not None else MISSING,
             duration(middle(each.arrival_spread_us for each in some)),
             *([f"rank {rank} ({times})" for rank, times in times_last.most_common(1)] or [MISSING]),
-            words.MOSTLY[some[0].kind if len(some) == 1 else class_of(waiting_us, transfer_us)],
+            words.MOSTLY.get(kind, kind),
         )
         rows.append((transfer_us + waiting_us, row))
     rows.sort(key=lambda each: -each[0])

@@ -4,16 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tracekit.numbers import counted, duration, percent, size
-from tracekit.ranks.job_figures import (
-    CauseShare,
-    Clock,
-    CollectiveClass,
-    OneCollective,
-    RankNote,
-    Ranks,
-    StragglerRule,
-    World,
-)
+from tracekit.ranks.job_figures import CauseShare, Clock, OneCollective, RankNote, Ranks, StragglerRule, World
 from tracekit.ranks.statements.words import cause_name
 
 CLOCKS = {
@@ -30,13 +21,8 @@ MATCHED = {
 }
 #: Heads: from the first arrival to the last, the median; and which rank came last, or how often.
 LATE_BY, CAME_LAST = "late by", "came last"
-#: What most of a collective's time is.
-MOSTLY: dict[CollectiveClass, str] = {
-    "transfer": "transfer",
-    "waiting": "waiting",
-    "mixed": "both",
-    "inconclusive": "unknown",
-}
+#: What most of a collective's time is, where neither transfer nor waiting.
+MOSTLY = {"mixed": "both", "inconclusive": "unknown"}
 #: Types of elements, as the profiler writes them.
 DTYPES = {"BFloat16": "bf16", "Half": "fp16", "Float": "fp32", "Double": "fp64"}
 #: Of all causes of a delay: less is not told.
