@@ -12,7 +12,6 @@ from tracekit.ranks.report.tables import (
     ACCOUNT,
     NO_CAUSE,
     PLACE,
-    account_figures,
     account_heads,
     collective_name,
     foremost,
@@ -84,7 +83,7 @@ def rank_explorer(told: Ranks) -> Explorer:
             label=f"rank {use.rank}",
             words=(f"rank {waits[use.rank][0].late}" if waits[use.rank] else MISSING,),
             figures=(
-                *map(figure, account_figures(use, heads)),
+                *(figure(ACCOUNT[head](use)) for head in heads),
                 Figure(f"{use.last_arrivals:,}", use.last_arrivals),
             ),
             facts=tuple(_facts(use, waits[use.rank], late.get(use.rank))),

@@ -1,7 +1,7 @@
 """Many ranks: how each spent its time, who waited for whom, and in which collectives."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from statistics import median
 
 from tracekit.names import clipped_within
@@ -44,19 +44,16 @@ def account_table(told: Ranks, most: int) -> Table:
     rank's are neither transfer nor waiting: they have a column, where there are any."""
     # A row for the median of one rank would only hide its number.
     shown, others = (told.ranks, ()) if len(told.ranks) == most + 1 else foremost(told, most)
-    heads = account_heads(told)
-    if not any(map(unmatched_us, shown)) and not (others and median(map(unmatched_us, others))):
-        heads = tuple(head for head in heads if head != UNMATCHED)
+    names = [f" rank {use.rank}" for use in shown] + ([f" median of {len(others):,} others"] if others else [])
+    account = {
+        head: [*map(figure, shown), *([middle(map(figure, others))] if others else [])]
+        for head, figure in ACCOUNT.items()
+    }
+    if not any(account[UNMATCHED]):
+        del account[UNMATCHED]
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
-
-    def row(name: str, figures: Iterable[float | None]) -> tuple[str, ...]:
-        return (name, *(in_unit(us, scale, decimals) for us in figures))
-
-    rows = [row(f" rank {use.rank}", account_figures(use, heads)) for use in shown]
-    if others:
-        every = zip(*(account_figures(use, heads) for use in others), strict=True)
-        rows.append(row(f" median of {len(others):,} others", map(middle, every)))
-    return Table("", columns(f"Time, {unit}", figures=heads), tuple(rows))
+    texts = ([in_unit(us, scale, decimals) for us in some] for some in account.values())
+    return Table("", columns(f"Time, {unit}", figures=account), tuple(zip(names, *texts, strict=True)))
 
 
 def middle(figures: Iterable[float | None]) -> float | None:
@@ -88,10 +85,6 @@ def account_heads(told: Ranks) -> tuple[str, ...]:
     """Those of the account that some rank has something in."""
     unmatched = any(map(unmatched_us, told.ranks))
     return tuple(head for head in ACCOUNT if head != UNMATCHED or unmatched)
-
-
-def account_figures(use: RankUse, heads: Sequence[str]) -> tuple[float | None, ...]:
-    return tuple(ACCOUNT[head](use) for head in heads)
 
 
 def late_table(told: Ranks, most: int) -> Table | None:
