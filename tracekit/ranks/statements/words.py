@@ -58,7 +58,7 @@ def cause_name(cause: str) -> str:
     return CAUSES.get(cause) or cause_words(cause)
 
 
-def remedy(cause: str, rank: int | None, waiter: int | None = None) -> str:
+def remedy(cause: str, rank: int, waiter: int) -> str:
     return REMEDIES.get(cause, LOOK).format(rank=rank, waiter=waiter)
 
 
@@ -71,7 +71,7 @@ def listed(ranks: Sequence[int]) -> str:
 
 def ranges(ranks: Sequence[int], most: int = MOST_RANGES) -> str:
     """`3, 8 to 15, 64` and how many ranks more."""
-    # Neighbours are as far from their places as each other.
+    # Of neighbours rank and place differ by the same.
     rows = groupby(enumerate(sorted(ranks)), key=lambda each: each[1] - each[0])
     found = [[rank for _, rank in row] for _, row in rows]
     texts = [str(each[0]) if len(each) == 1 else f"{each[0]} to {each[-1]}" for each in found[:most]]
