@@ -28,6 +28,11 @@ def scale_of(longest_us: float) -> tuple[str, float, int]:
     return UNITS[scale], scale, 1 if longest_us / scale >= 100 else 2 if longest_us / scale >= 10 else 3
 
 
+def in_unit(us: float | None, scale: float, decimals: int) -> str:
+    """`1,234.5`: a time in the unit that `scale_of` found for all of a table."""
+    return MISSING if us is None else f"{us / scale:,.{decimals}f}"
+
+
 def decimals_within(half: float, most: int) -> int:
     """How many decimals a figure has that may be so much more or less, at most so many: its last digit stands where
     the first one of `half` does."""

@@ -177,7 +177,7 @@ def test_parts_find_room_by_their_rank_and_stand_in_their_order():
 
 def test_a_table_has_as_many_rows_as_find_room_with_what_they_open_to():
     rows = tuple(
-        ExplorerRow(at, f"row {at}", False, ("word",), (Figure("1.5", 1.5),), facts=(("Size", "x" * 100),))
+        ExplorerRow(at, f"row {at}", ("word",), (Figure("1.5", 1.5),), facts=(("Size", "x" * 100),))
         for at in range(LONGEST_OPENED // 100)
     )
     explorer = Explorer("", "rows", "", "Row", ("Kind",), ("time",), rows, "The note.", (("Kind", {"word": "one"}),))
@@ -261,8 +261,8 @@ def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> N
 def test_the_terminal_has_a_kernel_group_once_with_what_it_opens_to_and_its_place_among_all() -> None:
     where, members = ("model.norm", "model.py:3"), (Member("A", Name("norm", "norm"), "1.5"),)
     rows = (
-        ExplorerRow(0, "row 0", False, ("word",), (Figure("1.5", 1.5),), "model.norm", members, where=where),
-        ExplorerRow(1, "row 1", False, ("word",), (Figure("1.5", 1.5),), facts=(("Size", "4x4"),)),
+        ExplorerRow(0, "row 0", ("word",), (Figure("1.5", 1.5),), place="model.norm", members=members, where=where),
+        ExplorerRow(1, "row 1", ("word",), (Figure("1.5", 1.5),), facts=(("Size", "4x4"),)),
     )
     explorer = Explorer("", "rows", "", "Row", ("Kind",), ("time",), rows, "")
     text = details_of(Report("", Overview("", ""), (Section("", "", (Part(explorer, TABLES),)),)))

@@ -61,7 +61,7 @@ def build_waterfall(
         return None
     if not comparable(a, b):
         return None
-    basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
+    basis = common_basis(a, b)
     a_us, b_us = (_present(side.wall_us if basis == "unprofiled" else side.span_us) for side in (a, b))
     recorded = change_by_cause(a.idle_by_cause(), b.idle_by_cause())
     if basis == "trace":
@@ -77,9 +77,17 @@ def build_waterfall(
             idle.append(WaterfallPart("idle", cause, us, recorded_us, *ends))
     if not exposed and (a.analysis.communication or b.analysis.communication):
         exposed = (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),)
-    parts = (*_gpu_parts(a, b, groups, a_us), *exposed, *idle)
-    residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
-    return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
+    return closed_waterfall(basis, a_us, b_us, (*_gpu_parts(a, b, groups, a_us), *exposed, *idle))
+
+
+def common_basis(a: Side, b: Side) -> Basis:
+    """The unprofiled calls, where the idle time of both is known."""
+    return "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
+
+
+def closed_waterfall(basis: Basis, a_us: float, b_us: float, parts: tuple[WaterfallPart, ...]) -> Waterfall:
+    """With what the parts leave of the change as its residual."""
+    return Waterfall(basis, a_us, b_us, parts, b_us - a_us - math.fsum(part.delta_us for part in parts))
 
 
 def _present(value: float | None) -> float:

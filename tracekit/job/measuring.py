@@ -70,8 +70,7 @@ def profile_with_others(plan: Plan, asked: Request, progress: Progress, on_part:
         draft = ranks.decided(made if ranks.rank == 0 else None)
         assert draft is not None
         refuse_unshared(draft, ranks)
-        run, own = measure_rank(plan, draft, progress, ranks)
-        store.save(replace(run, status="complete") if ranks.rank else run, own)
+        run = measure_rank(plan, draft, progress, ranks)
         # All have written what belongs to the folder.
         ranks.begin()
         if ranks.rank == 0:
@@ -80,13 +79,15 @@ def profile_with_others(plan: Plan, asked: Request, progress: Progress, on_part:
     return folder
 
 
-def measure_rank(plan: Plan, draft: Path, progress: Progress, ranks: Ranks) -> tuple[Run, Path]:
-    """One rank's part of the run, and its folder: `draft` itself for rank 0, else one in it. Of rank 0 the run names
-    all ranks. Raises TracekitError for whatever the user can mend."""
+def measure_rank(plan: Plan, draft: Path, progress: Progress, ranks: Ranks) -> Run:
+    """Measures one rank's part of the run, and saves it: in `draft` itself of rank 0, else in a folder of it. Of rank 0
+    the run names all ranks. Raises TracekitError for whatever the user can mend."""
     own = draft / f"rank{ranks.rank}" if ranks.rank else draft
     own.mkdir(exist_ok=True)
     run = built_and_measured(plan, find(plan.request.workload), plan.request, own, progress, ranks)
-    return replace(run, ranks=_ranks_of_run(run, own.name, ranks)), own
+    run = replace(run, ranks=_ranks_of_run(run, own.name, ranks), status="complete" if ranks.rank else run.status)
+    store.save(run, own)
+    return run
 
 
 def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
@@ -95,30 +96,27 @@ def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
     if ranks.rank:
         return ()
     by_name = [{form.name: form for form in forms} for *_, forms in found]
-    slowest: dict[FormName, Counter[int]] = {}
-    differ: dict[FormName, Differences] = {}
+    told: list[list[RankForm]] = [[] for _ in found]
     for name in by_name[0]:
-        own_us = (forms[name].own_wall_us for forms in by_name)
-        slowest[name] = Counter(each.index(max(each)) for each in zip(*own_us, strict=True))
-        differ[name] = find_rank_differences(by_name, name)
-
-    def of_form(rank: int, form: FormResult) -> RankForm:
-        facts = form.compilation
-        told = facts.diagnostics if facts else None
-        return RankForm(
-            name=form.name,
-            wall_us=median(form.own_wall_us) if form.own_wall_us else 0.0,
-            times_slowest=slowest[form.name][rank],
-            graphs=facts.graphs if facts else None,
-            graph_breaks=facts.graph_breaks if facts else None,
-            peak_memory_bytes=form.own_peak_memory_bytes,
-            compiling_calls=tuple(each.call for each in told.timed_calls()) if told else (),
-            differs=tuple(differ[form.name][rank]),
-        )
-
+        forms = [of_rank[name] for of_rank in by_name]
+        slowest = Counter(each.index(max(each)) for each in zip(*(form.own_wall_us for form in forms), strict=True))
+        for rank, (form, differs) in enumerate(zip(forms, find_rank_differences(by_name, name), strict=True)):
+            facts = form.compilation
+            calls = facts.diagnostics.timed_calls() if facts and facts.diagnostics else ()
+            of_form = RankForm(
+                name=name,
+                wall_us=median(form.own_wall_us) if form.own_wall_us else 0.0,
+                times_slowest=slowest[rank],
+                graphs=facts.graphs if facts else None,
+                graph_breaks=facts.graph_breaks if facts else None,
+                peak_memory_bytes=form.own_peak_memory_bytes,
+                compiling_calls=tuple(each.call for each in calls),
+                differs=tuple(differs),
+            )
+            told[rank].append(of_form)
     return tuple(
-        RankOfRun(rank, host, gpu, folder if rank else None, tuple(of_form(rank, form) for form in forms))
-        for rank, (host, gpu, folder, forms) in enumerate(found)
+        RankOfRun(rank, host, gpu, folder if rank else None, tuple(told[rank]))
+        for rank, (host, gpu, folder, _) in enumerate(found)
     )
 
 
@@ -151,34 +149,29 @@ def find_rank_differences(ranks: Sequence[Mapping[FormName, FormResult]], name: 
 
 def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, RankDifference]]:
     """Functions that a rank compiled again more often than the rank that did so least."""
-    counts = [Counter(map(_key, told.recompiles)) for told in diagnostics]
-    for key in dict.fromkeys(key for count in counts for key in count):
-        least = min(count[key] for count in counts)
+    ranks: list[dict[tuple[str | None, str | None], list[FrameCompilation]]] = []
+    for told in diagnostics:
+        ranks.append({})
+        for each in told.recompiles:
+            ranks[-1].setdefault((each.function, each.where), []).append(each)
+    for key in dict.fromkeys(key for own in ranks for key in own):
+        every = [own.get(key, []) for own in ranks]
+        fewest = min(every, key=len)
         # Checks at which the rank with fewest failed too are not what another is alone with.
-        fewest = next(told for told, count in zip(diagnostics, counts, strict=True) if count[key] == least)
-        usual = {_text(guard) for guard in _guards(fewest, key)}
-        for rank, count in enumerate(counts):
-            if count[key] > least:
-                again = [each for each in diagnostics[rank].recompiles if _key(each) == key]
-                guards = _guards(diagnostics[rank], key)
-                own = [each for each in guards if _text(each) not in usual] or guards
+        usual = {guard.check for guard in _guards(fewest)}
+        for rank, again in enumerate(every):
+            if len(again) > len(fewest):
+                guards = _guards(again)
+                own = [each for each in guards if each.check not in usual] or guards
                 # A size, a type or a function says more than what torch alone has words for.
                 known = [each for each in own if not isinstance(check_of(each), OtherCheck)] or own
                 timed = sum(each.phase == "timed" for each in again)
-                yield rank, RankRecompiled(*key, count[key], least, timed, _text(known[0]))
+                yield rank, RankRecompiled(*key, len(again), len(fewest), timed, known[0].check)
 
 
-def _key(recompile: FrameCompilation) -> tuple[str | None, str | None]:
-    return recompile.function, recompile.where
-
-
-def _guards(told: Diagnostics, key: tuple[str | None, str | None]) -> list[FailedGuard]:
-    """The checks that failed before that function was compiled again, the latest first."""
-    return [guard for each in reversed(told.recompiles) if _key(each) == key for guard in each.because]
-
-
-def _text(guard: FailedGuard) -> str:
-    return guard.text.partition("\n")[0].partition("  #")[0].strip()
+def _guards(recompiles: Sequence[FrameCompilation]) -> list[FailedGuard]:
+    """The checks that failed before, the latest first."""
+    return [guard for each in reversed(recompiles) for guard in each.because]
 
 
 def _of_some(ranks: Sequence[Mapping[Key, T]]) -> Iterator[tuple[int, T]]:

@@ -11,9 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 import msgspec
-from msgspec.structs import replace
 
-from tracekit import store
 from tracekit.errors import LateRankError, TheirCodeError, TracekitError
 from tracekit.files import write_replaced
 from tracekit.job.measuring import measure_rank
@@ -50,8 +48,7 @@ def work(job: RankJob, place: Path, rank: int) -> None:
             return
         assert job.plan is not None and job.draft is not None
         progress: Progress = Silent() if rank else Relaying(place / WORD)
-        run, folder = measure_rank(job.plan, job.draft, progress, ranks)
-        store.save(replace(run, status="complete") if rank else run, folder)
+        measure_rank(job.plan, job.draft, progress, ranks)
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> None:

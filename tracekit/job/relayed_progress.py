@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from tracekit.files import write_replaced
 from tracekit.model.progress import Progress
 
-#: While a phase counts, its file is written so often at most.
+#: Within a phase its file is written so often at most.
 BETWEEN_SECONDS = 0.2
 
 
@@ -37,31 +38,27 @@ class Relaying:
         self._path, self._state, self._written = path, State(), 0.0
 
     def stages(self, names: Sequence[str]) -> None:
-        self._state = replace(self._state, stages=tuple(names))
+        self._say(stages=tuple(names))
 
     def stage(self, name: str, *, at_most_seconds: float | None = None, like: Sequence[str] = ()) -> None:
-        self._state = replace(self._state, stage=name, at_most_seconds=at_most_seconds, like=tuple(like))
+        self._say(stage=name, at_most_seconds=at_most_seconds, like=tuple(like))
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
+        self._written = 0.0
         number = self._state.phase_number + 1
-        self._state = replace(self._state, phase_number=number, phase=name, total=total, still=still, detail="", done=0)
-        self._write()
+        self._say(phase_number=number, phase=name, total=total, still=still, detail="", done=0)
 
     def detail(self, text: str) -> None:
-        self._state = replace(self._state, detail=text)
-        self._write_seldom()
+        self._say(detail=text)
 
     def advance(self) -> None:
-        self._state = replace(self._state, done=self._state.done + 1)
-        self._write_seldom()
+        self._say(done=self._state.done + 1)
 
-    def _write_seldom(self) -> None:
+    def _say(self, **news: Any) -> None:
+        self._state = replace(self._state, **news)
         if time.monotonic() - self._written > BETWEEN_SECONDS:
-            self._write()
-
-    def _write(self) -> None:
-        self._written = time.monotonic()
-        write_replaced(self._path, msgspec.json.encode(self._state))
+            self._written = time.monotonic()
+            write_replaced(self._path, msgspec.json.encode(self._state))
 
 
 def shown_on(progress: Progress) -> Callable[[str], None]:
@@ -75,13 +72,12 @@ def shown_on(progress: Progress) -> Callable[[str], None]:
             progress.stages(now.stages)
         if now.stage != before.stage:
             progress.stage(now.stage, at_most_seconds=now.at_most_seconds, like=now.like)
-        done = before.done
-        if now.phase_number != before.phase_number:
+        is_new = now.phase_number != before.phase_number
+        if is_new:
             progress.phase(now.phase, now.total, still=now.still)
-            done = 0
         if now.detail and now.detail != before.detail:
             progress.detail(now.detail)
-        for _ in range(now.done - done):
+        for _ in range(now.done - (0 if is_new else before.done)):
             progress.advance()
         before = now
 

@@ -66,8 +66,7 @@ def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: fl
     if first.message is None:
         assert first.exit_code is not None
         kind = KilledRankError if first.exit_code < 0 else TracekitError
-        others = [str(each.rank) for each in failures if each.exit_code is None]
-        then = f"; tracekit stopped rank {', '.join(others)}" if others else ""
+        then = f"; tracekit stopped rank {', '.join(str(each.rank) for each in stopped)}" if stopped else ""
         return kind(f"{of} ended before it had measured: {exit_words(first.exit_code)}{then}")
     message = f"{of}: {first.message}"
     error = TheirCodeError(message, first.traceback) if first.traceback else TracekitError(message)

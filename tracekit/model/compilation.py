@@ -59,6 +59,11 @@ class FailedGuard(Struct, frozen=True):
     version: Text  #: The compilation that holds the check (`0/0`).
     text: Text  #: The check in torch's words.
 
+    @property
+    def check(self) -> str:
+        """What was checked, in torch's words."""
+        return self.text.partition("\n")[0].partition("  #")[0].strip()
+
 
 class FrameCompilation(Struct, frozen=True):
     """A frame that was compiled, or tried to. None: torch did not tell."""

@@ -6,13 +6,13 @@ WING = Wing(
     commands={
         "ranks": Command(
             "Compare the ranks of one job: who waited for whom and why.",
-            "tracekit.ranks.commands.ranks:ranks",
+            "tracekit.ranks.commands.command_line:ranks",
             after="compare",
             reads=True,
         ),
         "digest": Command(
             "Write what `ranks` needs of one trace as a small file.",
-            "tracekit.ranks.commands.digest:digest",
+            "tracekit.ranks.commands.command_line:digest",
             after="ranks",
         ),
     },
@@ -26,7 +26,7 @@ WING = Wing(
     over_ranks=OverRanks(
         compare="tracekit.ranks.compared.loading:compare_job",
         written="tracekit.ranks.report.as_json:JobChange",
-        notes="tracekit.ranks.compared.notes:note_uneven_collectives",
+        notes="tracekit.ranks.compared.findings:note_uneven_collectives",
         finders="tracekit.ranks.compared.findings:FINDERS",
         measures="tracekit.ranks.compared.measures:MEASURES",
         account="tracekit.ranks.compared.tables:communication_rows",

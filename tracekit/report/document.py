@@ -171,9 +171,9 @@ class ExplorerRow(Struct, frozen=True):
 
     number: int
     label: str
-    is_code: bool
     words: tuple[str, ...]
     figures: tuple[Figure, ...]
+    is_code: bool = False
     place: str = ""
     members: tuple[Member, ...] = ()
     left_out: int = 0
@@ -263,10 +263,10 @@ class FindingText(Struct, frozen=True):
     title: str
     evidence: str
     saving: str
-    savings: tuple[str, ...]
-    advice: str
-    is_command: bool
-    notes: tuple[str, ...]
+    savings: tuple[str, ...] = ()
+    advice: str = ""
+    is_command: bool = False
+    notes: tuple[str, ...] = ()
     share: float | None = None
     groups: tuple[int, ...] = ()
 

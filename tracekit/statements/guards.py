@@ -140,7 +140,7 @@ BY_PATTERN: tuple[tuple[re.Pattern[str], Callable[..., Check]], ...] = (
 
 def check_of(guard: FailedGuard) -> Check:
     """What torch's words say was checked."""
-    check = guard.text.partition("\n")[0].partition("  #")[0].strip().rstrip(".")
+    check = guard.check.rstrip(".")
     for pattern, made in BY_PATTERN:
         if found := pattern.match(check):
             return made(**found.groupdict())

@@ -9,7 +9,7 @@ from tests.perfetto import find_ui, show
 from tests.ranks.recorded import unpack_dlrm
 from tests.serving.test_in_browser import SIDE, link_to
 
-from tracekit.ranks.commands.merged_ranks import merge_ranks
+from tracekit.ranks.commands.open_and_export import merge
 from tracekit.ranks.reading.loading import RanksReading, read_ranks
 from tracekit.ranks.reading.recordings import find_recordings
 
@@ -32,10 +32,9 @@ WAITS = f"""
 @pytest.mark.browser
 def test_the_ranks_of_a_job_are_on_one_clock_with_arrows_from_the_last_to_those_that_waited(tmp_path: Path) -> None:
     find_ui()
-    places = [str(unpack_dlrm(tmp_path / "job"))]
-    reading = RanksReading(cached=False)
-    path = merge_ranks(places, None, reading, tmp_path / "perfetto.json.gz")
-    digests = {each.rank: each for each in read_ranks(find_recordings(places), reading)}
+    places = (str(unpack_dlrm(tmp_path / "job")),)
+    path = merge(places, None, "auto", None, tmp_path / "perfetto.json.gz")
+    digests = {each.rank: each for each in read_ranks(find_recordings(places), RanksReading(cached=False))}
     page = show(path, link_to(path))
     assert page.errors() == [] == page.dialogs()
     found = {(row["process"], row["category"]): row for row in page.rows(BY_KIND)}

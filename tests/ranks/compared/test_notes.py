@@ -4,8 +4,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from tracekit.model.note import Note
-from tracekit.ranks.compared import notes
-from tracekit.ranks.compared.notes import RankCollectives
+from tracekit.ranks.compared import statements
+from tracekit.ranks.compared.statements import RankCollectives
 from tracekit.report.words.short import headline_notes
 from tracekit.statements.notes.recordings import CpuRun
 from tracekit.statements.notes.work import RanEager
@@ -22,7 +22,7 @@ def test_a_note_says(note: Note, snapshot: SnapshotAssertion) -> None:
 
 
 def test_every_note_is_here() -> None:
-    assert {*map(type, EVERY)} == {each for each in Note.classes.values() if each.__module__ == notes.__name__}
+    assert {*map(type, EVERY)} == {each for each in Note.classes.values() if each.__module__ == statements.__name__}
 
 
 def test_on_the_first_screen_it_stands_behind_what_makes_the_figures_worth_nothing() -> None:

@@ -18,7 +18,7 @@ from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, viol
 from tracekit.numbers import MISSING, duration
 from tracekit.ranks.job_figures import Ranks, WaitedFor
 from tracekit.ranks.joining import match_ranks
-from tracekit.ranks.report.explorers import MOST_PERCENT, matrix, rank_explorer, span_bars, worst_explorer
+from tracekit.ranks.report.explorers import MOST_LATES, MOST_PERCENT, matrix, rank_explorer, span_bars, worst_explorer
 from tracekit.ranks.report.overview import ranks_overview
 from tracekit.ranks.report.ranks_page import ranks_report
 from tracekit.ranks.report.tables import UNMATCHED, account_table, foremost, unmatched_us
@@ -164,7 +164,7 @@ def test_ranks_that_lose_most_come_first() -> None:
     idle = replace(told.ranks[1], waiting_us=1e6, exposed_us=0.0)
     shown = replace(told, ranks=(told.ranks[0], idle), waits=())
     assert [row.number for row in rank_explorer(shown).rows] == [0, 1]
-    assert [use.rank for use in foremost(shown, 1)] == [0]
+    assert [use.rank for use in foremost(shown, 1)[0]] == [0]
     heads = [column.label for column in account_table(told, 6).columns]
     assert heads.index("overlap price") < heads.index("waiting")
 
@@ -283,11 +283,11 @@ def test_collectives_of_whose_lateness_nobody_knows_a_cause_have_no_column_for_i
 def test_the_colours_of_the_matrix_are_of_single_ranks_and_sums_have_none() -> None:
     some = job(16)
     told = replace(some, waits=tuple(WaitedFor(rank, late, 100.0) for rank in range(16) for late in range(16)))
-    shown = matrix(told, 16, 4)
-    assert shown is not None and len(shown.columns) == 4 + 2
+    shown = matrix(told)
+    assert shown is not None and len(shown.columns) == MOST_LATES + 2
     for _, cells in shown.rows:
-        assert [each.tone for each in cells] == ["loss"] * 4 + ["even"] * 2
-        assert max(each.percent for each in cells[:4]) == MOST_PERCENT
+        assert [each.tone for each in cells] == ["loss"] * MOST_LATES + ["even"] * 2
+        assert max(each.percent for each in cells[:MOST_LATES]) == MOST_PERCENT
 
 
 @pytest.mark.parametrize(("most", "rows"), [(2, 3), (1, 2)])

@@ -47,8 +47,7 @@ def show_ranks(
     there = None
     if html_path is not None:
         name = f"{Path(places[0]).resolve().name.partition('.')[0]}-ranks"
-        identity = identity_of_report("ranks", found)
-        asked = page_asked(html_path, None, *places)
+        identity, asked = identity_of_report("ranks", found), page_asked(html_path, None, *places)
         there = destination(name, identity, asked, json_path, force=force)
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
     told, each_alone = tell_recordings(found, reading, engine, drawn=there is not None, each_alone=collectives == "all")

@@ -7,11 +7,11 @@ from pathlib import Path
 from tracekit.cli.output import check_output_path, console_beside, is_stream, say
 from tracekit.errors import TracekitError
 from tracekit.measure.engines import opened_engine
+from tracekit.numbers import size
 from tracekit.printing import echo
 from tracekit.ranks.reading.digesting import find_traces, make_digest, make_digests, plan_digests
 from tracekit.ranks.reading.loading import RanksReading, memory_to_read
 from tracekit.ranks.reading.recordings import DIGEST, recording_name
-from tracekit.ranks.report.words import digested
 from tracekit.reading.traces import parse_steps
 from tracekit.tracefile.places import plain, put
 
@@ -37,7 +37,8 @@ def write_digests(places: tuple[str, ...], out: str | None, window: str, steps: 
     with opened_engine(engine, memory_to_read(traces)) as executor:
         came = make_digests(tasks, RanksReading(window, steps_asked, cached=False), say_refused, executor)
 
-    say(console_beside(None), digested(came, out))
+    counts = f"{came.made:,} digested, {came.kept:,} skipped, {came.failed:,} failed"
+    say(console_beside(None), f"{counts} -> {out} ({size(came.bytes)})")
     return not came.failed
 
 

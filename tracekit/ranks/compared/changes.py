@@ -6,12 +6,13 @@ how much is transferred, with how much of that compute covers, and with how long
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.comparison.waterfall import change_by_cause
+from tracekit.comparison.waterfall import change_by_cause, closed_waterfall, common_basis
 from tracekit.model.comparison import Side, comparable
 from tracekit.model.run import RecordingKind
 from tracekit.model.waterfall import Basis, Waterfall, WaterfallPart
@@ -25,8 +26,10 @@ from tracekit.ranks.compared.nouns import (
     WaitsFor,
     exposed_parts,
 )
-from tracekit.ranks.job_figures import CollectiveUse, LateRank, Ranks
+from tracekit.ranks.job_figures import CauseShare, CollectiveUse, Ranks
 
+#: The one that distorts least first.
+KINDS: tuple[RecordingKind, ...] = ("light", "rich")
 #: Ranks are told apart by recordings of which at least this share of communication was joined.
 MOSTLY_JOINED = 0.95
 #: What one recording says of a wait's causes holds for another in which the wait is not more than twice as long.
@@ -50,23 +53,21 @@ def compare_ranks(ranks: Sequence[RankSides], a: JoinedRanks, b: JoinedRanks) ->
     waiting too where they join; else transfer is the rich ones', and what it leaves is waiting. Names and sizes of
     collectives, and why a rank is late, only the rich ones tell."""
     # What tells waiting from transfer in both forms.
-    kinds: tuple[RecordingKind, ...] = ("light", "rich")
-    both = (kind for kind in kinds if kind in a and kind in b)
-    kind = next((kind for kind in both if _joins(a[kind]) and _joins(b[kind])), None)
+    kind = next((kind for kind in KINDS if all(kind in told and _joins(told[kind]) for told in (a, b))), None)
     changes = []
     for each in ranks:
         one, other = _own(each.a), _own(each.b)
-        basis = _basis(one, other)
+        basis = common_basis(one, other)
         a_call, b_call = _call(one, basis, each.rank, a, kind), _call(other, basis, each.rank, b, kind)
         fall = _waterfall(one, other, a_call, b_call)
         changes.append(RankChange(each.rank, one.wall_us, other.wall_us, a_call, b_call, fall))
-    detail = [told.get("rich") or told.get("light") for told in (a, b)]
+    detail_a, detail_b = (told.get("rich") or told.get("light") for told in (a, b))
     return JobChange(
         slowest=max(changes, key=_own_time).rank,
         ranks=tuple(changes),
         recording=kind,
         clock=b[kind].clock.basis if kind else None,
-        collectives=_collectives(detail[0], detail[1]) if detail[0] and detail[1] else (),
+        collectives=_collectives(detail_a, detail_b) if detail_a and detail_b else (),
     )
 
 
@@ -87,10 +88,6 @@ def _own_time(change: RankChange) -> tuple[float, float]:
     waiting = (change.b.exposed_waiting_us or 0.0) if change.b else 0.0
     wall = change.b_wall_us or 0.0
     return wall - waiting, wall
-
-
-def _basis(a: Side, b: Side) -> Basis:
-    return "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
 
 
 def _call(side: Side, basis: Basis, rank: int, joined: JoinedRanks, kind: RecordingKind | None) -> RankCall | None:
@@ -117,25 +114,21 @@ def _call(side: Side, basis: Basis, rank: int, joined: JoinedRanks, kind: Record
         exposed_waiting_us=side.exposed_us - transfer_us,
         # None where it may as well be none.
         overlap_price_us=use.seen_price_us / steps if use.seen_price_us else None,
-        waits=tuple(_waits_for(each.late, each.us / steps, late.get(each.late)) for each in waits),
+        waits=tuple(WaitsFor(each.late, each.us / steps, *late.get(each.late, ((), None))) for each in waits),
     )
 
 
-def _why_late(rank: int, told: Ranks, detail: Ranks) -> dict[int, LateRank]:
-    """The ranks that this one waited for, as the recordings with causes tell of them: those for which it waited about
-    as long there. Who is late may change from one recording to the next."""
+def _why_late(rank: int, told: Ranks, detail: Ranks) -> dict[int, tuple[tuple[CauseShare, ...], str | None]]:
+    """Why the ranks were late that this one waited for, and where, as the recordings with causes tell it: of those for
+    which it waited about as long there. Who is late may change from one recording to the next."""
     waited, waited_there = (
         {each.late: each.us / _steps(joined) for each in joined.waits if each.rank == rank} for joined in (told, detail)
     )
     return {
-        late.rank: late
+        late.rank: (late.causes, next(iter(late.where), None))
         for late in detail.late
         if waited_there.get(late.rank, 0.0) >= LEAST_ALIKE * waited.get(late.rank, math.inf)
     }
-
-
-def _waits_for(rank: int, us: float, late: LateRank | None) -> WaitsFor:
-    return WaitsFor(rank, us, late.causes if late else (), next(iter(late.where), None) if late else None)
 
 
 def _steps(told: Ranks) -> int:
@@ -146,71 +139,54 @@ def _waterfall(a: Side, b: Side, a_call: RankCall | None, b_call: RankCall | Non
     """None where a rank has no figures of one GPU, or its forms were read over different windows."""
     if a_call is None or b_call is None or not comparable(a, b):
         return None
-    basis = _basis(a, b)
+    basis = common_basis(a, b)
     a_us, b_us = (side.wall_us if basis == "unprofiled" else side.span_us for side in (a, b))
     if a_us is None or b_us is None:
         return None
-    compute = b_call.compute_us - a_call.compute_us
-    parts = [WaterfallPart("gpu", COMPUTE, compute)]
+    compute, priced = b_call.compute_us - a_call.compute_us, []
     if a_call.overlap_price_us is not None and b_call.overlap_price_us is not None:
         price = b_call.overlap_price_us - a_call.overlap_price_us
-        parts = [WaterfallPart("gpu", COMPUTE, compute - price), WaterfallPart("gpu", OVERLAP_PRICE, price)]
+        compute, priced = compute - price, [WaterfallPart("gpu", OVERLAP_PRICE, price)]
+    parts = (WaterfallPart("gpu", COMPUTE, compute), *priced)
     idle = [side.idle_by_cause() if basis == "trace" else side.calibrated_idle_by_cause() or {} for side in (a, b)]
     causes = [WaterfallPart("idle", cause, us) for cause, us in change_by_cause(*idle).items()]
-    parts = [*parts, *exposed_parts(a_call, b_call), *causes]
-    residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
-    return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=tuple(parts), residual_us=residual)
+    return closed_waterfall(basis, a_us, b_us, (*parts, *exposed_parts(a_call, b_call), *causes))
 
 
 def _collectives(a: Ranks, b: Ranks) -> tuple[CollectiveChange, ...]:
     """A row for each kind, the one with most bytes, or transfer, first."""
-    before, after = ({name: _Sum.of(told, some) for name, some in _by_name(told).items()} for told in (a, b))
-    rows = []
-    for name in dict.fromkeys((*before, *after)):
-        one, other = before.get(name, _Sum()), after.get(name, _Sum())
-        rows.append(
-            CollectiveChange(
-                name=name,
-                a_count=one.count,
-                b_count=other.count,
-                a_bytes=one.bytes,
-                b_bytes=other.bytes,
-                a_transfer_us=one.transfer_us,
-                b_transfer_us=other.transfer_us,
-                a_exposed_transfer_us=one.exposed_us,
-                b_exposed_transfer_us=other.exposed_us,
-            )
-        )
+    before, after = _per_rank(a), _per_rank(b)
+    none = {"count": 0.0, "bytes": 0.0, "transfer_us": 0.0, "exposed_transfer_us": 0.0}
+    rows = [
+        CollectiveChange(name, **_of_side("a", before.get(name, none)), **_of_side("b", after.get(name, none)))
+        for name in dict.fromkeys((*before, *after))
+    ]
     return tuple(sorted(rows, key=lambda row: (-(row.a_bytes or row.b_bytes or 0.0), -(row.a_transfer_us or 0.0))))
 
 
-def _by_name(told: Ranks) -> dict[str, list[CollectiveUse]]:
-    found: dict[str, list[CollectiveUse]] = defaultdict(list)
+def _of_side(letter: str, figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{letter}_{name}": figure for name, figure in figures.items()}
+
+
+def _per_rank(told: Ranks) -> dict[str, dict[str, Any]]:
+    """Figures of the collectives of each kind, per step and rank that takes part; None where one's is not known."""
+    kinds: dict[str, list[CollectiveUse]] = defaultdict(list)
     for each in told.collectives:
-        found[each.name].append(each)
-    return found
+        kinds[each.name].append(each)
 
+    def mean(values: Iterable[float | None]) -> float | None:
+        every = list(values)
+        known = [each for each in every if each is not None]
+        return math.fsum(known) / max(len(told.ranks), 1) / _steps(told) if len(known) == len(every) else None
 
-class _Sum(Struct, frozen=True):
-    """Collectives of one kind, per step and rank that takes part."""
-
-    count: float = 0.0
-    bytes: float | None = 0.0
-    transfer_us: float | None = 0.0
-    exposed_us: float = 0.0
-
-    @classmethod
-    def of(cls, told: Ranks, some: Sequence[CollectiveUse]) -> "_Sum":
-        ranks, steps = max(len(told.ranks), 1), _steps(told)
-
-        def mean(values: list[float]) -> float:
-            return math.fsum(values) / ranks / steps
-
-        known = all(each.bytes is not None for each in some)
-        timed = all(each.transfer_us is not None for each in some)
-        return cls(
-            count=mean([each.count * len(each.ranks) for each in some]),
-            bytes=mean([(each.bytes or 0.0) * each.count * len(each.ranks) for each in some]) if known else None,
-            transfer_us=mean([each.transfer_us or 0.0 for each in some]) if timed else None,
-            exposed_us=mean([each.exposed_transfer_us for each in some]),
-        )
+    return {
+        name: {
+            "count": mean(each.count * len(each.ranks) for each in some),
+            "bytes": mean(
+                None if each.bytes is None else float(each.bytes) * each.count * len(each.ranks) for each in some
+            ),
+            "transfer_us": mean(each.transfer_us for each in some),
+            "exposed_transfer_us": mean(each.exposed_transfer_us for each in some),
+        }
+        for name, some in kinds.items()
+    }

@@ -21,10 +21,15 @@ def _of_ranks(of: Callable[[RankCall], float | None]) -> Callable[[Comparison], 
         a, b = (_most(job, of, side) if job else None for side in ("a", "b"))
         if b is None:
             return Measured(a[0] if a else None, None, unknown=NO_JOIN, own_unknown=NO_JOIN)
-        exact = replace(exactly(b[0]), basis="recordings", assumptions=(RankWithMost(rank=b[2]),))
-        own = _above_0(exact.widened(Doubt("recordings", b[1])))
-        change = _above_0(exact.widened(Doubt("recordings", a[1] + b[1]))) if a else None
-        return recorded_estimate(comparison, Measured(a[0] if a else None, b[0], change, own, NO_JOIN, NO_JOIN))
+        (new, doubt_us, rank), base = b, a[0] if a else None
+        exact = replace(exactly(new), basis="recordings", assumptions=(RankWithMost(rank=rank),))
+
+        def within(us: float) -> Estimate:
+            estimate = exact.widened(Doubt("recordings", us))
+            return replace(estimate, low=max(estimate.low, 0.0))
+
+        change = within(a[1] + doubt_us) if a else None
+        return recorded_estimate(comparison, Measured(base, new, change, within(doubt_us), NO_JOIN, NO_JOIN))
 
     return measure
 
@@ -32,23 +37,16 @@ def _of_ranks(of: Callable[[RankCall], float | None]) -> Callable[[Comparison], 
 def _most(job: JobChange, of: Callable[[RankCall], float | None], side: str) -> tuple[float, float, int] | None:
     """The figure of the rank that has most of it, what is in doubt, and that rank; None where one has none."""
     calls: list[tuple[int, RankCall | None]] = [(each.rank, getattr(each, side)) for each in job.ranks]
-    found = [
-        (figure, BUSY_MOVES * (call.compute_us + call.exposed_us) + _longer_us(call), rank)
-        for rank, call in calls
-        if call is not None and (figure := of(call)) is not None
-    ]
-    return max(found) if len(found) == len(calls) else None
-
-
-def _longer_us(call: RankCall) -> float:
-    """By how much the recorded call is longer than the unprofiled one: all of it may be communication."""
-    if call.recorded_us is None or call.wall_us is None:
-        return 0.0
-    return max(call.recorded_us - call.wall_us, 0.0)
-
-
-def _above_0(estimate: Estimate) -> Estimate:
-    return replace(estimate, low=max(estimate.low, 0.0))
+    found = []
+    for rank, call in calls:
+        if call is None or (figure := of(call)) is None:
+            return None
+        doubt_us = BUSY_MOVES * (call.compute_us + call.exposed_us)
+        if call.recorded_us is not None and call.wall_us is not None:
+            # What the recorded call is longer than the unprofiled one may all be communication.
+            doubt_us += max(call.recorded_us - call.wall_us, 0.0)
+        found.append((figure, doubt_us, rank))
+    return max(found)
 
 
 MEASURES: dict[Metric, Callable[[Comparison], Measured]] = {

@@ -64,16 +64,14 @@ class RankChange(Struct, frozen=True):
 def exposed_parts(a: RankCall, b: RankCall) -> tuple[WaterfallPart, ...]:
     """What changed exposed communication; they add up to its change. How much is transferred and how much of it is
     exposed are held apart by the mean of both forms, so that neither is told before the other."""
-    transfers, waits = (a.exposed_transfer_us, b.exposed_transfer_us), (a.exposed_waiting_us, b.exposed_waiting_us)
-    if None in transfers or None in waits or a.transfer_us is None or b.transfer_us is None:
+    if a.exposed_transfer_us is None or b.exposed_transfer_us is None or a.transfer_us is None or b.transfer_us is None:
         return (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),)
-    transfer = (b.exposed_transfer_us or 0.0) - (a.exposed_transfer_us or 0.0)
-    waiting = b.exposed_us - a.exposed_us - transfer
+    transfer = b.exposed_transfer_us - a.exposed_transfer_us
+    waiting, overlap = b.exposed_us - a.exposed_us - transfer, 0.0
     # A form without transfer has no share of it that is exposed.
-    shares = [1 - (each.overlapped_share or 0.0) if each.transfer_us else None for each in (a, b)]
-    overlap = 0.0
-    if shares[0] is not None and shares[1] is not None:
-        overlap = (shares[1] - shares[0]) * (a.transfer_us + b.transfer_us) / 2
+    if a.overlapped_share is not None and b.overlapped_share is not None:
+        exposed = (1 - b.overlapped_share) - (1 - a.overlapped_share)
+        overlap = exposed * (a.transfer_us + b.transfer_us) / 2
     return (
         WaterfallPart("communication", TRANSFER, transfer - overlap),
         WaterfallPart("communication", OVERLAP, overlap),
@@ -123,12 +121,9 @@ class JobChange(Job, Struct, frozen=True):
     collectives: tuple[CollectiveChange, ...]  #: The kind with most bytes first; from the rich recordings.
     uneven: tuple[UnevenCollectives, ...] = ()  #: Of B, without what is uneven in A too; from the rich recordings.
 
-    def of(self, rank: int) -> RankChange:
-        return next(each for each in self.ranks if each.rank == rank)
-
     @property
     def of_slowest(self) -> RankChange:
-        return self.of(self.slowest)
+        return next(each for each in self.ranks if each.rank == self.slowest)
 
     @property
     def told(self) -> tuple[RankCall, RankCall] | None:

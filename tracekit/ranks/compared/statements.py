@@ -1,4 +1,4 @@
-"""What is found of ranks that communicate, eager and compiled, and what is advised."""
+"""What is found and noted of ranks that communicate, eager and compiled, and what is advised."""
 
 from collections.abc import Sequence
 
@@ -7,54 +7,45 @@ from msgspec import Struct
 from tracekit.model.advice import Advice
 from tracekit.model.comparison import FindingStatement
 from tracekit.model.statement import Severity
-from tracekit.numbers import count, duration, duration_change, percent, size, times
+from tracekit.numbers import count, counted, duration, duration_change, percent, size, times
+from tracekit.ranks.statements.words import Said, sentence
+from tracekit.statements.notes.ranks import OfSomeRanks
 
 
 class ShardThenCompile(Advice):
     code = "shard_then_compile"
     to_be_copied = True
-
-    def long(self) -> str:
-        return (
-            "for block in model.blocks:\n"
-            "    fully_shard(block)\n"
-            "    block.compile()  # in place, not torch.compile(block)\n"
-            "fully_shard(model)"
-        )
-
-    def short(self) -> str:
-        return "shard blocks, then compile them in place"
+    says = (
+        "for block in model.blocks:\n"
+        "    fully_shard(block)\n"
+        "    block.compile()  # in place, not torch.compile(block)\n"
+        "fully_shard(model)"
+    )
+    says_short = "shard blocks, then compile them in place"
 
 
 class WrapThenCompile(Advice):
     code = "wrap_then_compile"
     to_be_copied = True
-
-    def long(self) -> str:
-        return "model = DistributedDataParallel(model, bucket_cap_mb=25)\nmodel = torch.compile(model)"
-
-    def short(self) -> str:
-        return "wrap with DDP, then compile"
+    says = "model = DistributedDataParallel(model, bucket_cap_mb=25)\nmodel = torch.compile(model)"
+    says_short = "wrap with DDP, then compile"
 
 
 class PrefetchWeights(Advice):
     code = "prefetch_weights"
     to_be_copied = True
-
-    def long(self) -> str:
-        return (
-            "for block, following in zip(model.blocks, model.blocks[1:]):\n"
-            "    block.set_modules_to_forward_prefetch([following])\n"
-            "    following.set_modules_to_backward_prefetch([block])"
-        )
-
-    def short(self) -> str:
-        return "prefetch weights"
+    says = (
+        "for block, following in zip(model.blocks, model.blocks[1:]):\n"
+        "    block.set_modules_to_forward_prefetch([following])\n"
+        "    following.set_modules_to_backward_prefetch([block])"
+    )
+    says_short = "prefetch weights"
 
 
 class CommunicationLimits(FindingStatement):
     code = "communication_limits"
     usual_severity = "info"
+    says_title = "Communication limits what compiling gains"
     rank: int
     compute_us: float
     gained_us: float
@@ -64,9 +55,6 @@ class CommunicationLimits(FindingStatement):
     a_us: float
     b_us: float
     speedup_at_most: float
-
-    def title(self) -> str:
-        return "Communication limits what compiling gains"
 
     def long(self) -> str:
         waiting = f" ({duration(self.exposed_waiting_us)} waiting)" if self.exposed_waiting_us else ""
@@ -79,6 +67,9 @@ class CommunicationLimits(FindingStatement):
 
 class DdpBuckets(FindingStatement):
     code = "ddp_buckets"
+    says_title = "DDP's buckets differ in {side}"
+    says_why = "buckets are reduced during backward"
+    beside = ("costs_time",)
     side: str
     a_buckets: float
     b_buckets: float
@@ -86,38 +77,32 @@ class DdpBuckets(FindingStatement):
     b_each_bytes: float | None
     a_overlapped_share: float | None
     b_overlapped_share: float | None
-    costs_time: bool  #: No fact of JSON's: there the saving tells it.
+    costs_time: bool  #: In JSON the saving tells it.
 
     @property
     def severity(self) -> Severity:
         return "warning" if self.costs_time else "info"
 
-    @property
-    def facts(self) -> dict[str, object]:
-        return {name: fact for name, fact in super().facts.items() if name != "costs_time"}
-
-    def title(self) -> str:
-        return f"DDP's buckets differ in {self.side}"
-
     def long(self) -> str:
         before, after = self.a_overlapped_share, self.b_overlapped_share
-        text = (
-            f"{count(self.a_buckets)} all-reduces{of_bytes(self.a_each_bytes)} became {count(self.b_buckets)}"
-            f"{of_bytes(self.b_each_bytes)}."
-        )
-        if before is None or after is None:
-            return text
-        text += f" Compute covers {percent(before, 0)} -> {percent(after, 0)} of their transfer."
-        if before > after:
-            text += " If a graph is not split at DDP's buckets, all gradients are reduced after backward."
-        return text
-
-    def why(self) -> str:
-        return "buckets are reduced during backward"
+        text = "{a_buckets:count} all-reduces{a_each_bytes:of size} became {b_buckets:count}{b_each_bytes:of size}."
+        if before is not None and after is not None:
+            text += f" Compute covers {percent(before, 0)} -> {percent(after, 0)} of their transfer."
+            if before > after:
+                text += " If a graph is not split at DDP's buckets, all gradients are reduced after backward."
+        return sentence(text, self)
 
 
-class FewerGathers(FindingStatement):
+class FewerGathers(Said, FindingStatement):
     code = "fewer_gathers"
+    says_title = "{side} gathers weights in {b_gathers:count} pieces, not {a_gathers:count}"
+    says_why = "hooks gather block by block"
+    says = (
+        "{a_gathers:count} all-gathers{a_each_bytes:of size} became {b_gathers:count}{b_each_bytes:of size}."
+        " Their exposed transfer: {a_exposed_us:duration} -> {b_exposed_us:duration}. Hooks of fully_shard gather a"
+        " block's weights before it runs. A block wrapped by torch.compile before it is sharded is called past its"
+        " hooks."
+    )
     side: str
     a_gathers: float
     b_gathers: float
@@ -130,27 +115,15 @@ class FewerGathers(FindingStatement):
     def severity(self) -> Severity:
         return "warning" if self.b_exposed_us > self.a_exposed_us else "info"
 
-    def title(self) -> str:
-        return f"{self.side} gathers weights in {count(self.b_gathers)} pieces, not {count(self.a_gathers)}"
 
-    def long(self) -> str:
-        return (
-            f"{count(self.a_gathers)} all-gathers{of_bytes(self.a_each_bytes)} became {count(self.b_gathers)}"
-            f"{of_bytes(self.b_each_bytes)}. Their exposed transfer: {duration(self.a_exposed_us)} ->"
-            f" {duration(self.b_exposed_us)}. Hooks of fully_shard gather a block's weights before it runs. A block"
-            " wrapped by torch.compile before it is sharded is called past its hooks."
-        )
-
-    def why(self) -> str:
-        return "hooks gather block by block"
-
-
-def of_bytes(bytes_: float | None) -> str:
-    return f" of {size(bytes_)}" if bytes_ is not None else ""
-
-
-class LessOverlap(FindingStatement):
+class LessOverlap(Said, FindingStatement):
     code = "less_overlap"
+    says_title = "Less transfer is overlapped in {side}: {lost_us:duration}"
+    says_why = "gathers overlap more compute"
+    says = (
+        "Compute of rank {rank} covers {a_overlapped_share:whole percent} -> {b_overlapped_share:whole percent} of its"
+        " transfer. Compute itself: {compute_us:duration change}."
+    )
     side: str
     rank: int
     a_overlapped_share: float | None
@@ -158,19 +131,6 @@ class LessOverlap(FindingStatement):
     compute_us: float  #: Change of it.
     call_us: float
     lost_us: float
-
-    def title(self) -> str:
-        return f"Less transfer is overlapped in {self.side}: {duration(self.lost_us)}"
-
-    def long(self) -> str:
-        before, after = (percent(share, 0) for share in (self.a_overlapped_share, self.b_overlapped_share))
-        return (
-            f"Compute of rank {self.rank} covers {before} -> {after} of its transfer. Compute itself:"
-            f" {duration_change(self.compute_us)}."
-        )
-
-    def why(self) -> str:
-        return "gathers overlap more compute"
 
 
 class MovedCollective(Struct, frozen=True):
@@ -196,13 +156,37 @@ class MovedCollective(Struct, frozen=True):
 class MovedCollectives(FindingStatement):
     code = "moved_collectives"
     usual_severity = "info"
+    says_title = "{side} has other collectives"
     side: str
     changes: Sequence[MovedCollective]
     exposed_change_us: float
 
-    def title(self) -> str:
-        return f"{self.side} has other collectives"
-
     def long(self) -> str:
         told = "; ".join(each.words for each in self.changes)
         return f"{told}. Their exposed transfer: {duration_change(self.exposed_change_us)}."
+
+
+class RankCollectives(OfSomeRanks):
+    code = "rank_collectives"
+    on_first_screen = True
+    collective: str
+    count: int
+    usual_count: int
+    in_place_of: str | None
+
+    def long(self) -> str:
+        if self.in_place_of:
+            return (
+                f"{self.alone} issues its collectives in another order in {self.subject}: {self.collective} where other"
+                f" ranks issue {self.in_place_of}."
+            )
+        return (
+            f"{self.alone} issues {counted(self.count, self.collective)} per step in {self.subject}, other ranks"
+            f" {self.usual_count:,}."
+        )
+
+    def short(self) -> str:
+        issues = f"issues {counted(self.count, self.collective)}, others {self.usual_count:,}"
+        if self.in_place_of:
+            issues = f"issues {self.collective} where others issue {self.in_place_of}"
+        return f"{self.alone.lower()} {issues}"

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from tracekit.model.comparison import Comparison
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import clipped_within
-from tracekit.numbers import MISSING, count, duration, duration_change, figure_change, percent, scale_of, size
+from tracekit.numbers import MISSING, count, duration, duration_change, figure_change, in_unit, percent, scale_of, size
 from tracekit.ranks.compared import words
-from tracekit.ranks.compared.nouns import CollectiveChange, JobChange, RankCall, RankChange, job_of
+from tracekit.ranks.compared.nouns import JobChange, RankCall, RankChange, job_of
 from tracekit.report import document as doc
 from tracekit.report.composition.overview_account import LEAST_SLOWER
 from tracekit.report.document import AccountRow, Table, columns, filled_table
@@ -38,14 +38,8 @@ def rank_section(comparison: Comparison) -> doc.Section | None:
     job, names = job_of(comparison), (comparison.a.label, comparison.b.label)
     if job is None:
         return None
-    return doc.section(
-        "ranks",
-        "Ranks",
-        doc.Part(change_table(job, names), doc.TABLES),
-        doc.Part(call_table(job, names), doc.TABLES),
-        doc.Part(collective_table(job, names), doc.TABLES),
-        idle_table(job),
-    )
+    tables = (change_table(job, names), call_table(job, names), collective_table(job, names))
+    return doc.section("ranks", "Ranks", *(doc.Part(table, doc.TABLES) for table in tables), idle_table(job))
 
 
 def communication_rows(comparison: Comparison) -> Iterator[AccountRow]:
@@ -80,36 +74,34 @@ def rank_lines(job: JobChange, names: tuple[str, str]) -> Table | None:
     unit, scale, decimals = scale_of(max(us or 0.0 for each in job.ranks for us in _ends(each)))
     labels = {part.label for each in shown if each.waterfall for part in each.waterfall.parts}
     heads = [head for head, some in TOGETHER.items() if labels & set(some)]
-    rest = {each.rank: _rest(each) for each in shown}
     # Without a residual there is nothing to say of it.
-    leaves = any(
-        abs(us or 0.0) >= LEAST_RESIDUAL * (_ends(each)[0] or 0.0) for each in shown for us in rest[each.rank][1:]
-    )
+    leaves = any(abs(_rest(each)[1] or 0.0) >= LEAST_RESIDUAL * (_ends(each)[0] or 0.0) for each in shown)
+    left_over = (words.IDLE, words.RESIDUAL)[: 2 if leaves else 1] if heads else ()
 
     def row(each: RankChange) -> tuple[str, ...]:
-        ends = (f"{us / scale:,.{decimals}f}" if us is not None else MISSING for us in _ends(each))
-        changes = (
-            figure_change(us / scale, decimals) if (us := _part(each, TOGETHER[head])) is not None else MISSING
-            for head in heads
-        )
-        idle, residual = rest[each.rank]
-        left_over = (idle, residual) if leaves else (idle,)
-        told = (MISSING if us is None else figure_change(us / scale, decimals) for us in (left_over if heads else ()))
-        return (f"  {_name(each, job, len(heads))}", *ends, *changes, *told)
+        ends = (in_unit(us, scale, decimals) for us in _ends(each))
+        changes = (*(_part(each, TOGETHER[head]) for head in heads), *_rest(each)[: len(left_over)])
+        told = (MISSING if us is None else figure_change(us / scale, decimals) for us in changes)
+        return (f"  {_name(each, job)}", *ends, *told)
 
     left = len(job.ranks) - len(shown)
-    profiled = any(words.PROFILED in _name(each, job, len(heads)) for each in shown)
-    notes = (words.PROFILED_NOTE if profiled else "", f"{left} more ranks on the page" if left else "")
-    note = " ".join(filter(None, notes))
-    left_over = [words.IDLE, *([words.RESIDUAL] if leaves else [])] if heads else []
-    title = f"{words.OWN_CALLS}, {unit}"
-    return Table("", columns(title, figures=(*names, *heads, *left_over)), tuple(map(row, shown)), note)
+    note = _notes(_profiled_note(shown, job), f"{left} more ranks on the page" if left else "")
+    heads_ = columns(f"{words.OWN_CALLS}, {unit}", figures=(*names, *heads, *left_over))
+    return Table("", heads_, tuple(map(row, shown)), note)
 
 
-def _name(each: RankChange, job: JobChange, known: int = 1) -> str:
+def _notes(*notes: str) -> str:
+    return " ".join(filter(None, notes))
+
+
+def _profiled_note(ranks: Sequence[RankChange], job: JobChange) -> str:
+    return words.PROFILED_NOTE if any(words.PROFILED in _name(each, job) for each in ranks) else ""
+
+
+def _name(each: RankChange, job: JobChange) -> str:
     """`rank 1, sets the pace`; a rank whose ends are recorded ones, where not all are."""
     bases = {fall.basis for one in job.ranks if (fall := one.waterfall)}
-    apart = known and len(bases) > 1 and each.waterfall is not None and each.waterfall.basis == "trace"
+    apart = len(bases) > 1 and each.waterfall is not None and each.waterfall.basis == "trace"
     pace = words.PACE if each.rank == job.slowest and len(job.ranks) > 1 else ""
     return f"rank {each.rank}{pace}{words.PROFILED if apart else ''}"
 
@@ -141,27 +133,18 @@ def _rest(each: RankChange) -> tuple[float | None, float | None]:
 
 def change_table(job: JobChange, names: tuple[str, str]) -> Table:
     """A row a rank: from its call of A to that of B, part by part."""
-    falls = [each.waterfall for each in job.ranks if each.waterfall]
-    labels = {part.label for fall in falls for part in fall.parts}
+    labels = {part.label for each in job.ranks if each.waterfall for part in each.waterfall.parts}
     heads = [label for label in words.PARTS if label in labels]
+    between = (*(words.PARTS[each] for each in heads), words.IDLE, words.RESIDUAL) if labels else ()
 
     def row(each: RankChange) -> tuple[str, ...]:
-        name, fall = _name(each, job), each.waterfall
-        if fall is None:
-            return (name, duration(each.a_wall_us), *[MISSING] * len(between), duration(each.b_wall_us))
-        changes = (*(_part(each, (label,)) for label in heads), *_rest(each))
-        told = (MISSING if us is None else duration_change(us) for us in changes)
-        return (name, duration(fall.a_us), *told, duration(fall.b_us))
+        a_us, b_us = map(duration, _ends(each))
+        changes = (*(_part(each, (label,)) for label in heads), *_rest(each))[: len(between)]
+        return (_name(each, job), a_us, *map(duration_change, changes), b_us)
 
-    between = (*(words.PARTS[each] for each in heads), words.IDLE, words.RESIDUAL) if falls else ()
-    note = (
-        words.CHANGE_NOTE if falls else "",
-        words.PROFILED_NOTE if any(words.PROFILED in _name(each, job) for each in job.ranks) else "",
-        words.how_told(job),
-    )
+    note = _notes(words.CHANGE_NOTE if labels else "", _profiled_note(job.ranks, job), words.how_told(job))
     heads_ = columns("", figures=(names[0], *between, names[1]))
-    rows = tuple(map(row, job.ranks))
-    return Table("From eager to compiled, rank by rank", heads_, rows, " ".join(filter(None, note)))
+    return Table("From eager to compiled, rank by rank", heads_, tuple(map(row, job.ranks)), note)
 
 
 def idle_table(job: JobChange) -> Table | None:
@@ -172,18 +155,15 @@ def idle_table(job: JobChange) -> Table | None:
         if each.waterfall
     }
     causes = list(dict.fromkeys(cause for own in parts.values() for cause in own))
-    rows = (
-        (f"rank {rank}", *(duration_change(own[cause]) if cause in own else MISSING for cause in causes))
-        for rank, own in parts.items()
-        if causes
-    )
-    return filled_table("Change of idle time by cause", columns("", figures=map(cause_words, causes)), rows)
+    rows = ((f"rank {rank}", *(duration_change(own.get(cause)) for cause in causes)) for rank, own in parts.items())
+    heads = columns("", figures=map(cause_words, causes))
+    return filled_table("Change of idle time by cause", heads, rows if causes else ())
 
 
 def call_table(job: JobChange, names: tuple[str, str]) -> Table | None:
     """Two rows a rank: what a call of each form consists of, and for whom it waits."""
     rows = (
-        _call_row(f"rank {each.rank}, {name}", call, each.waterfall)
+        (f"rank {each.rank}, {name}", *_call_figures(call, each.waterfall))
         for each in job.ranks
         for name, call in zip(names, (each.a, each.b), strict=True)
         if call is not None
@@ -193,41 +173,33 @@ def call_table(job: JobChange, names: tuple[str, str]) -> Table | None:
     return filled_table("How each rank spends a call", heads, rows, words.CALL_NOTE)
 
 
-def _call_row(name: str, call: RankCall, fall: Waterfall | None) -> tuple[str, ...]:
-    places = [each.where for each in call.waits[:1] if each.where]
-    recorded = fall is not None and fall.basis == "trace"
-    wall_us = call.recorded_us if recorded else call.wall_us
+def _call_figures(call: RankCall, fall: Waterfall | None) -> tuple[str, ...]:
+    recorded, waits = fall is not None and fall.basis == "trace", words.waits_words(call)
+    where = call.waits[0].where if waits else None
     exposed = (call.exposed_transfer_us, call.exposed_waiting_us)
-    figures = (wall_us, call.compute_us, *exposed, call.idle_us, call.transfer_us)
+    figures = (call.recorded_us if recorded else call.wall_us, call.compute_us, *exposed, call.idle_us)
     return (
-        name,
-        *(MISSING if us is None else duration(us) for us in figures),
-        MISSING if call.overlapped_share is None else percent(call.overlapped_share, 0),
-        MISSING if call.overlap_price_us is None else duration(call.overlap_price_us),
-        words.waits_words(call) or MISSING,
-        clipped_within(places[0], PLACE) if places and words.waits_words(call) else MISSING,
+        *map(duration, (*figures, call.transfer_us)),
+        percent(call.overlapped_share, 0),
+        duration(call.overlap_price_us),
+        waits or MISSING,
+        clipped_within(where, PLACE) if where else MISSING,
     )
 
 
 def collective_table(job: JobChange, names: tuple[str, str]) -> Table | None:
     """A row a kind: how many, how large and how well covered, in both forms."""
     a, b = names
-    heads = columns(
-        "",
-        figures=(
-            *(f"count, {a}", b, f"bytes, {a}", f"bytes, {b}", f"each, {a}", f"each, {b}"),
-            *(f"transfer, {a}", f"transfer, {b}", f"exposed, {a}", f"exposed, {b}"),
-        ),
+    told = ("bytes", "each", "transfer", "exposed")
+    figures = (f"count, {a}", b, *(f"{figure}, {name}" for figure in told for name in names))
+    rows = (
+        (
+            each.name,
+            *map(count, (each.a_count, each.b_count)),
+            *map(size, (each.a_bytes, each.b_bytes, each.a_each_bytes, each.b_each_bytes)),
+            *map(duration, (each.a_transfer_us, each.b_transfer_us)),
+            *map(duration, (each.a_exposed_transfer_us, each.b_exposed_transfer_us)),
+        )
+        for each in job.collectives
     )
-    return filled_table("Collectives of a call, per rank", heads, (_collective_row(each) for each in job.collectives))
-
-
-def _collective_row(each: CollectiveChange) -> tuple[str, ...]:
-    means = (each.a_each_bytes, each.b_each_bytes)
-    transfers = (each.a_transfer_us, each.b_transfer_us, each.a_exposed_transfer_us, each.b_exposed_transfer_us)
-    return (
-        each.name,
-        *map(count, (each.a_count, each.b_count)),
-        *(MISSING if us is None else size(us) for us in (each.a_bytes, each.b_bytes, *means)),
-        *(MISSING if us is None else duration(us) for us in transfers),
-    )
+    return filled_table("Collectives of a call, per rank", columns("", figures=figures), rows)

@@ -1,7 +1,7 @@
 """What is said of all ranks of a job, eager and compiled."""
 
 from tracekit.numbers import count, percent
-from tracekit.ranks.compared.nouns import JobChange, RankCall, WaitsFor
+from tracekit.ranks.compared.nouns import JobChange, RankCall
 from tracekit.ranks.statements.words import cause_name
 
 #: Columns of a rank's change, by the labels of its waterfall's parts.
@@ -46,10 +46,9 @@ def how_told(job: JobChange) -> str:
 
 def waits_words(call: RankCall) -> str:
     """`for rank 1: operator dispatch 44 %`; empty where it waits for none."""
-    return waits_for(call.waits[0]) if call.waits and call.exposed_waiting_us else ""
-
-
-def waits_for(waits: WaitsFor) -> str:
+    if not call.waits or not call.exposed_waiting_us:
+        return ""
+    waits = call.waits[0]
     total = sum(each.us for each in waits.causes)
     cause = f": {cause_name(waits.causes[0].cause)} {percent(waits.causes[0].us / total, 0)}" if total else ""
     return f"for rank {waits.rank}{cause}"
@@ -57,10 +56,9 @@ def waits_for(waits: WaitsFor) -> str:
 
 def transfer_words(job: JobChange, a: RankCall, b: RankCall) -> str:
     """`38 → 12 collectives, 12 % → 4 % overlapped`."""
-    counts = [sum(each) for each in zip(*((row.a_count, row.b_count) for row in job.collectives), strict=True)]
-    told = [f"{count(counts[0])} → {count(counts[1])} collectives"] if counts and counts[0] != counts[1] else []
-    shares = a.overlapped_share, b.overlapped_share
-    if shares[0] is not None and shares[1] is not None:
-        before, after = (percent(share, 0) for share in shares)
-        told.append(f"{after if before == after else f'{before} → {after}'} overlapped")
+    before, after = (sum(getattr(row, name) for row in job.collectives) for name in ("a_count", "b_count"))
+    told = [f"{count(before)} → {count(after)} collectives"] if before != after else []
+    if a.overlapped_share is not None and b.overlapped_share is not None:
+        shares = dict.fromkeys(percent(each.overlapped_share, 0) for each in (a, b))
+        told.append(f"{' → '.join(shares)} overlapped")
     return ", ".join(told)

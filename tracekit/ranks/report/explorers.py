@@ -1,47 +1,33 @@
 """Many ranks as bars, tables that open, and the matrix."""
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from statistics import fmean
 
 from tracekit.names import clipped_within
-from tracekit.numbers import MISSING, counted, duration, scale_of, size
+from tracekit.numbers import MISSING, counted, duration, in_unit, scale_of, size
 from tracekit.ranks.job_figures import LateRank, OneCollective, Ranks, RankUse, WaitedFor
 from tracekit.ranks.report import words
 from tracekit.ranks.report.tables import (
-    MOST_LATES,
-    MOST_WAITERS,
+    ACCOUNT,
     NO_CAUSE,
     PLACE,
-    account_figures,
     account_heads,
-    account_note,
-    because_heads,
     collective_name,
     foremost,
-    last_words,
-    late_because,
-    matrix_of,
-    unmatched_us,
+    waited_us,
 )
 from tracekit.ranks.statements import findings as statements
 from tracekit.ranks.statements.words import cause_name
-from tracekit.report.document import (
-    Account,
-    AccountRow,
-    Bar,
-    Explorer,
-    ExplorerRow,
-    Figure,
-    HeatCell,
-    HeatMap,
-)
+from tracekit.report.document import Account, AccountRow, Bar, Explorer, ExplorerRow, Figure, HeatCell, HeatMap
 
-#: What a rank's span consists of; less than the second was lost in rounding.
-SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "unmatched", "idle"), 0.01
+#: What a rank's span consists of, by heads of the account; less communication without a match was lost in rounding.
+SEGMENTS, LEAST_UNMATCHED_US = words.PARTS | {"idle": "idle"}, 0.01
 LATE, LAST = "late", ", last most often"
 #: Ranks in the table; ranks in a row of words, and waits by rank.
 MOST_ROWS, MOST_NAMED, MOST_LISTED = 500, 4, 128
+#: Rows and columns of the matrix.
+MOST_WAITERS, MOST_LATES = 16, 8
 #: How strong the matrix's colours are.
 LEAST_PERCENT, MOST_PERCENT = 6, 42
 #: Causes of one rank's lateness, and the share of it that one has; that all others have together.
@@ -51,21 +37,15 @@ MOST_CAUSES, LEAST_CAUSE, LEAST_REST = 4, 0.02, 0.005
 def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
     """What each rank's span consists of; of more than `most` those that lose or were waited for most, and the mean of
     the others. Who is late is marked, or else who is the last most often."""
-    shown = foremost(told, most if len(told.ranks) <= most else most - 1)
-    taken = {use.rank for use in shown}
-    others = [use for use in told.ranks if use.rank not in taken]
+    shown, others = foremost(told, most if len(told.ranks) <= most else most - 1)
     parts = {use.rank: _parts(use) for use in told.ranks}
-    occur = [kind for kind in SEGMENTS if any(parts[rank][kind] for rank in parts)]
+    occur = [kind for kind in SEGMENTS if any(each[kind] for each in parts.values())]
     late = {each.rank for each in told.findings if isinstance(each, statements.LateRank)}
     often = max(told.ranks, key=lambda use: use.last_arrivals)
-
-    def label(use: RankUse) -> str:
-        is_last = not late and use is often and use.last_arrivals and len(told.ranks) > 1
-        return f"rank {use.rank}{LAST if is_last else ''}"
-
+    is_last = not late and often.last_arrivals and len(told.ranks) > 1
     bars = [
         Bar(
-            label(use),
+            f"rank {use.rank}{LAST if is_last and use is often else ''}",
             use.span_us,
             tuple((kind, parts[use.rank][kind]) for kind in occur),
             LATE if use.rank in late else "",
@@ -73,63 +53,55 @@ def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
         for use in shown
     ]
     if others:
-        means = {kind: fmean(parts[use.rank][kind] for use in others) for kind in occur}
-        whole = fmean(use.span_us for use in others)
-        bars.append(Bar(f"mean of {len(others):,} others", whole, tuple(means.items())))
+        means = tuple((kind, fmean(parts[use.rank][kind] for use in others)) for kind in occur)
+        bars.append(Bar(f"mean of {len(others):,} others", fmean(use.span_us for use in others), means))
     return tuple(bars)
 
 
 def _parts(use: RankUse) -> dict[str, float]:
     """They add up to the span; what of exposed communication is neither is told apart."""
-    transfer, waiting = use.exposed_transfer_us or 0.0, use.exposed_waiting_us or 0.0
-    rest = unmatched_us(use)
-    return {
-        "compute": use.compute_us,
-        "transfer": transfer,
-        "waiting": waiting,
-        "unmatched": rest if rest >= LEAST_PART_US else 0.0,
-        "idle": use.idle_us,
-    }
+    parts = {kind: ACCOUNT[head](use) or 0.0 for kind, head in SEGMENTS.items()}
+    return parts if parts["unmatched"] >= LEAST_UNMATCHED_US else parts | {"unmatched": 0.0}
 
 
 def rank_explorer(told: Ranks) -> Explorer:
     """A row a rank, the one that loses most to communication first; it opens to whom it waited for, and why it was late
     itself."""
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
-    waited_for: dict[int, list[WaitedFor]] = defaultdict(list)
-    for each in told.waits:
-        waited_for[each.rank].append(each)
-    late = {each.rank: each for each in told.late}
+    waits: dict[int, list[WaitedFor]] = defaultdict(list)
+    for each in sorted(told.waits, key=lambda each: -each.us):
+        waits[each.rank].append(each)
+    late, heads = {each.rank: each for each in told.late}, account_heads(told)
     ranked = sorted(told.ranks, key=lambda use: (-use.communication_cost_us, use.rank))
 
     def figure(us: float | None) -> Figure:
-        return Figure(MISSING if us is None else f"{us / scale:,.{decimals}f}", -1.0 if us is None else us)
+        return Figure(in_unit(us, scale, decimals), -1.0 if us is None else us)
 
-    rows, heads = [], account_heads(told)
-    for use in ranked[:MOST_ROWS]:
-        longest = sorted(waited_for[use.rank], key=lambda each: -each.us)
-        last = Figure(f"{use.last_arrivals:,}", use.last_arrivals)
-        rows.append(
-            ExplorerRow(
-                number=use.rank,
-                label=f"rank {use.rank}",
-                is_code=False,
-                words=(f"rank {longest[0].late}" if longest else MISSING,),
-                figures=(*map(figure, account_figures(use, heads)), last),
-                facts=tuple(_facts(use, longest, late.get(use.rank))),
-            )
+    rows = tuple(
+        ExplorerRow(
+            number=use.rank,
+            label=f"rank {use.rank}",
+            words=(f"rank {waits[use.rank][0].late}" if waits[use.rank] else MISSING,),
+            figures=(
+                *(figure(ACCOUNT[head](use)) for head in heads),
+                Figure(f"{use.last_arrivals:,}", use.last_arrivals),
+            ),
+            facts=tuple(_facts(use, waits[use.rank], late.get(use.rank))),
         )
+        for use in ranked[:MOST_ROWS]
+    )
     more = len(ranked) - len(rows)
     left = f" {more:,} ranks that lose less are left out; the JSON has them." if more else ""
+    parts = " + ".join(heads[1 : heads.index("idle") + 1])
     return Explorer(
         caption=f"Where each rank's time goes, {unit}",
         noun="ranks",
         hint="rank, cause or place",
         head="Rank",
         words=("waits mostly for",),
-        figures=heads,
-        rows=tuple(rows),
-        note=f"{account_note(heads)}{left}",
+        figures=(*heads, words.CAME_LAST),
+        rows=rows,
+        note=f"span = {parts}. {words.ACCOUNT_NOTE}{left}",
         anchor="rank",
     )
 
@@ -156,36 +128,53 @@ def _facts(use: RankUse, longest: list[WaitedFor], late: LateRank | None) -> Ite
     yield "Recording", use.path
 
 
-def matrix(told: Ranks, rows: int = MOST_WAITERS, heads: int = MOST_LATES) -> HeatMap | None:
+def matrix(told: Ranks, rows: int = MOST_WAITERS) -> HeatMap | None:
     """Who waits (rows) for whom (columns): those that waited most, and were waited for most, first of all; what is left
-    of either is told together."""
-    found = matrix_of(told, rows, heads)
-    if found is None:
+    of either is told together, of rows the mean."""
+    if not told.waits:
         return None
-    lates, lines = found
+    waits, waited = dict.fromkeys((use.rank for use in told.ranks), 0.0), defaultdict[int, float](float)
+    for each in told.waits:
+        waits[each.rank] += each.us
+        waited[each.late] += each.us
+    row_of = _named(waits, rows, f"mean of {len(waits) - rows:,} others")
+    column_of = _named(waited, MOST_LATES, f"{len(waited) - MOST_LATES:,} others")
+    in_row, cells = Counter(row_of.values()), defaultdict[tuple[str, str], float](float)
+    for each in told.waits:
+        row = row_of[each.rank]
+        cells[row, column_of[each.late]] += each.us / in_row[row]
+    heads = tuple(dict.fromkeys(column_of.values()))
     # Of all other columns together there is a sum behind those of single ranks: no colour compares with it.
-    single = min(heads, len({each.late for each in told.waits}))
-    most = max(us for _, cells, _ in lines for us in cells[:single]) or 1.0
-    unit, scale, decimals = scale_of(max(us for _, cells, _ in lines for us in cells))
+    single, others = heads[:MOST_LATES], heads[MOST_LATES:]
+    most = max(cells[row, head] for row in in_row for head in single) or 1.0
+    unit, scale, decimals = scale_of(max(cells.values()))
 
-    def written(us: float) -> str:
-        return f"{us / scale:,.{decimals}f}"
-
-    def cell(us: float) -> HeatCell:
-        strength = round(LEAST_PERCENT + us / most * (MOST_PERCENT - LEAST_PERCENT))
-        return HeatCell(written(us), "loss", strength) if us > 0 else HeatCell(MISSING, "missing")
+    def line(row: str) -> Iterator[HeatCell]:
+        for head in single:
+            text = in_unit(cells[row, head], scale, decimals)
+            yield coloured(text, cells[row, head] / most) if cells[row, head] > 0 else HeatCell(MISSING, "missing")
+        for us in (*(cells[row, head] for head in others), sum(cells[row, head] for head in heads)):
+            yield HeatCell(in_unit(us, scale, decimals), "even")
 
     return HeatMap(
         caption=f"Waiting of each rank (rows) for each rank (columns), {unit}",
-        columns=(*lates, "all"),
-        rows=tuple(
-            (name, (*map(cell, cells[:single]), *(HeatCell(written(us), "even") for us in (*cells[single:], whole))))
-            for name, cells, whole in lines
-        ),
+        columns=(*heads, "all"),
+        rows=tuple((row, tuple(line(row))) for row in in_row),
         keys=(("loss", "longest", MOST_PERCENT), ("loss", "shortest", LEAST_PERCENT)),
         note=words.MATRIX_NOTE,
         head="waits",
     )
+
+
+def _named(waits: Mapping[int, float], most: int, others: str) -> dict[int, str]:
+    """What each rank is called: `most` by their numbers, those with the longest waits, and behind them the `others`."""
+    longest = sorted(waits, key=lambda rank: (-waits[rank], rank))
+    return {rank: f"rank {rank}" for rank in sorted(longest[:most])} | dict.fromkeys(longest[most:], others)
+
+
+def coloured(text: str, share: float) -> HeatCell:
+    """A loss, as strong as `share` says, 0 to 1."""
+    return HeatCell(text, "loss", round(LEAST_PERCENT + share * (MOST_PERCENT - LEAST_PERCENT)))
 
 
 def worst_explorer(told: Ranks) -> Explorer | None:
@@ -193,17 +182,21 @@ def worst_explorer(told: Ranks) -> Explorer | None:
     if not told.worst:
         return None
     groups = {each.group for each in told.worst}
+    # Why the last rank came late, where anybody knows of any.
+    because = ("late because of",) if any(each.causes for each in told.worst) else ()
     rows = tuple(
         ExplorerRow(
             number=each.number,
             label=f"{each.number:,}: {collective_name(each)}",
-            is_code=False,
-            words=(last_words(each), *late_because(told, each)),
+            words=(
+                MISSING if each.last_rank is None else f"rank {each.last_rank}",
+                *(words.causes_told(each.causes, 1) or NO_CAUSE for _ in because),
+            ),
             figures=(
                 Figure(duration(each.start_us), each.start_us or 0.0),
                 Figure(size(each.bytes), each.bytes or -1.0),
                 Figure(duration(each.arrival_spread_us), each.arrival_spread_us or -1.0),
-                Figure(duration(waited := sum(one.us for one in each.waiting_us)), waited),
+                Figure(duration(waited_us(each)), waited_us(each)),
             ),
             place=f"group {each.group}" if len(groups) > 1 and each.group else "",
             facts=tuple(_collective_facts(each)),
@@ -215,7 +208,7 @@ def worst_explorer(told: Ranks) -> Explorer | None:
         noun="collectives",
         hint="rank, cause or place",
         head="Collective",
-        words=(words.CAME_LAST, *because_heads(told)),
+        words=(words.CAME_LAST, *because),
         figures=("begins at", "bytes", words.LATE_BY, "waiting"),
         rows=rows,
         note=words.WORST_NOTE,
@@ -249,6 +242,7 @@ def lateness_account(told: Ranks) -> Account | None:
         AccountRow(cause_name(each.cause), (each.us,), where if at == 0 else "", level=0)
         for at, each in enumerate(kept)
     ]
-    rows += [AccountRow("other causes", (rest,), level=0)] if rest >= LEAST_REST * late.waited_for_us else []
+    if rest >= LEAST_REST * late.waited_for_us:
+        rows.append(AccountRow("other causes", (rest,), level=0))
     title = f"What the waiting for rank {late.rank} comes from"
     return Account(title, ("waiting of all ranks",), tuple(rows)) if rows else None

@@ -5,11 +5,11 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TypeVar
 
-from tracekit.numbers import MINUS, MISSING, duration, percent
+from tracekit.numbers import MISSING, duration, percent, rounded
 from tracekit.ranks.job_figures import Ranks
 from tracekit.ranks.report import words
-from tracekit.ranks.report.explorers import LEAST_PERCENT, MOST_PERCENT
-from tracekit.ranks.report.tables import account_figures, account_heads
+from tracekit.ranks.report.explorers import MOST_PERCENT, coloured
+from tracekit.ranks.report.tables import ACCOUNT, account_heads
 from tracekit.ranks.statements.words import ranges
 from tracekit.report.document import HeatCell, HeatMap, Table, columns, filled_table
 
@@ -21,17 +21,17 @@ MOST_COLUMNS, LEAST_LONGER, MOST_LONGER = 24, 0.02, 0.2
 
 def straggler_table(told: Ranks, most: int) -> Table | None:
     """What is slower than its peers beyond chance, with its 95 % interval."""
-    rows = (
-        (
-            f" {words.straggler_name(each)}",
-            percent(each.excess, 1),
-            f"{percent(each.ci95[0], 1)} to {percent(each.ci95[1], 1)}",
-            duration(each.lost_us),
-            duration(each.waited_us),
-            words.straggler_cause(each),
+    rows = []
+    for each in told.stragglers[:most]:
+        name = f"rank {each.ranks[0]}" if each.kind == "rank" else f"{each.kind} {each.name or MISSING}"
+        cause = words.causes_told(each.causes, 1) if each.causes else MISSING
+        if each.kind == "link":
+            name = f"link of {each.name or MISSING}"
+            cause = f"{each.busbw_gbps:,.0f} GB/s, usually {each.usual_gbps:,.0f}"
+        interval = f"{percent(each.ci95[0])} to {percent(each.ci95[1])}"
+        rows.append(
+            (f" {name}", percent(each.excess), interval, duration(each.lost_us), duration(each.waited_us), cause)
         )
-        for each in told.stragglers[:most]
-    )
     heads = columns("Slow", figures=("longer by", "95 % CI", "loses", "others waited"))
     return filled_table("", (*heads, *columns("because of")), rows)
 
@@ -44,7 +44,7 @@ def axis_table(told: Ranks) -> Table | None:
         if not some:
             continue
         slow, fast = (pick(some, key=lambda each: each.excess or 0.0) for pick in (max, min))
-        ranks = f"{len(some):,} of {len(max(some, key=lambda each: len(each.ranks)).ranks):,} ranks"
+        ranks = f"{len(some):,} of {max(len(each.ranks) for each in some):,} ranks"
         rows.append((f" {axis}", ranks, *(f"{each.name}: {_signed(each.excess)}" for each in (slow, fast))))
     return filled_table("", columns("Groups", "", "most own time", "least own time"), rows)
 
@@ -57,8 +57,8 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
         (
             each.name,
             ranges(each.ranks, 3),
-            *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us, each.exposed_waiting_us)),
-            duration(each.idle_us),
+            *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us)),
+            *map(duration, (each.exposed_waiting_us, each.idle_us)),
             _signed(each.excess),
         )
         for each in every
@@ -66,31 +66,23 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
     )
     figures = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "longer")
     left = f" {len(every) - most:,} that differ less are left out." if len(every) > most else ""
-    heads = (*columns(axis, "ranks"), *columns(figures=figures))
     # Said once, below the last of the tables.
     note = words.GROUPS_NOTE if axis == told.groups[-1].axis else ""
-    return filled_table(f"By {axis}", heads, rows, note + left)
+    return filled_table(f"By {axis}", columns(axis, "ranks", figures=figures), rows, note + left)
 
 
 def distribution_table(told: Ranks) -> Table:
     """How each part of the account is distributed over all ranks."""
-    heads = account_heads(told)
-    every = [account_figures(use, heads) for use in told.ranks]
     rows = []
-    for at, head in enumerate(heads[: len(every[0])]):
-        known = sorted(us for each in every if (us := each[at]) is not None)
+    for head in account_heads(told):
+        known = sorted(us for use in told.ranks if (us := ACCOUNT[head](use)) is not None)
         if known:
             rows.append((head, *(duration(known[round(share * (len(known) - 1))]) for share in QUANTILES.values())))
-    caption = f"Percentiles over {len(told.ranks):,} ranks"
-    return Table(caption, columns("", figures=QUANTILES), tuple(rows), "")
+    return Table(f"Percentiles over {len(told.ranks):,} ranks", columns("", figures=QUANTILES), tuple(rows))
 
 
 def _signed(share: float | None) -> str:
-    if share is None:
-        return MISSING
-    # Without a sign where it rounds to nothing.
-    percents = round(share * 100, 1)
-    return f"{percents:+.1f} %".replace("-", MINUS) if percents else "0.0 %"
+    return MISSING if share is None else f"{rounded(share * 100, 1, signed=True)} %"
 
 
 def step_map(told: Ranks) -> HeatMap | None:
@@ -100,34 +92,26 @@ def step_map(told: Ranks) -> HeatMap | None:
     bins = [each for each in in_bins(told.by_step, MOST_COLUMNS) if each]
     heads = [str(each[0].step) if len(each) == 1 else f"{each[0].step} to {each[-1].step}" for each in bins]
     strongest = f"{percent(MOST_LONGER, 0)} longer, or more"
-    rows = []
-    for row in told.step_rows:
-        cells = []
-        for some in in_bins(row.excess, MOST_COLUMNS):
-            known = [share for share in some if share is not None]
-            cells.append(_step_cell(fmean(known)) if known else HeatCell(MISSING, "missing"))
-        # Narrow: their head says what they are.
-        rows.append((row.name.removeprefix("ranks ").removeprefix("rank "), tuple(cells)))
+    # Narrow: their head says what they are.
+    names = (row.name.removeprefix("ranks ").removeprefix("rank ") for row in told.step_rows)
+    cells = (tuple(map(_step_cell, in_bins(row.excess, MOST_COLUMNS))) for row in told.step_rows)
     return HeatMap(
         caption="Own time beyond peers', by step, %",
         columns=tuple(heads),
-        rows=tuple(rows),
-        keys=(
-            ("loss", strongest, MOST_PERCENT),
-            ("even", "as others", 0),
-        ),
+        rows=tuple(zip(names, cells, strict=True)),
+        keys=(("loss", strongest, MOST_PERCENT), ("even", "as others", 0)),
         note=words.STEPS_NOTE,
         head="ranks",
     )
 
 
-def _step_cell(share: float) -> HeatCell:
-    # Without a sign where it rounds to nothing.
-    text = f"{round(share * 100, 1) + 0.0:.1f}".replace("-", MINUS)
-    if share < LEAST_LONGER:
-        return HeatCell(text, "even")
-    strength = LEAST_PERCENT + min(share / MOST_LONGER, 1.0) * (MOST_PERCENT - LEAST_PERCENT)
-    return HeatCell(text, "loss", round(strength))
+def _step_cell(shares: Sequence[float | None]) -> HeatCell:
+    known = [share for share in shares if share is not None]
+    if not known:
+        return HeatCell(MISSING, "missing")
+    share = fmean(known)
+    text = rounded(share * 100, 1)
+    return HeatCell(text, "even") if share < LEAST_LONGER else coloured(text, min(share / MOST_LONGER, 1.0))
 
 
 def in_bins(values: Sequence[T], most: int) -> list[Sequence[T]]:

@@ -23,10 +23,10 @@ TEXTURES = {"waiting": "diagonal", "idle": "lines"}
 def rank_timelines(told: Ranks) -> Timelines | None:
     """None where the ranks' clocks are unknown, or nobody waited."""
     recordings: list[dict[str, Any]] = []
-    groups: dict[int, str] = {}
-    left = MOST_BYTES
+    numbers: dict[int, int] = {}
+    worst, left = {each.number: each for each in told.worst}, MOST_BYTES
     for stretch in told.stretches:
-        recording, size = _recording(stretch, groups)
+        recording, size = _recording(stretch, worst[stretch.number].last_rank, numbers)
         left -= size
         if recordings and left < 0:
             break
@@ -34,16 +34,14 @@ def rank_timelines(told: Ranks) -> Timelines | None:
     if not recordings:
         return None
     shown = told.stretches[: len(recordings)]
-    worst = {each.number: each for each in told.worst}
-    for number in groups:
-        known = worst.get(number)
-        groups[number] = words.collective_words(known) if known else f"collective {number}"
-    for recording, stretch in zip(recordings, shown, strict=True):
-        order = list(groups)
-        recording["mark"] |= {"group": order.index(stretch.number), "last": f"rank {worst[stretch.number].last_rank}"}
+    groups = {
+        number: words.collective_words(worst[number]) if number in worst else f"collective {number}"
+        for number in numbers
+    }
     timelines = [each.timeline for stretch in shown for each in stretch.ranks]
     labels = timelines[0].labels
     kinds = {labels[at].kind for each in timelines for bars in bars_of(each) for at in bars.labels}
+    lanes = {kind: text for kind, text in words.LANES.items() if kind in kinds}
     ranks = max(len(each.ranks) for each in shown)
     work, communication, between = next((heights for most, heights in HEIGHTS if ranks <= most), HEIGHTS[-1][1])
     return Timelines(
@@ -56,10 +54,10 @@ def rank_timelines(told: Ranks) -> Timelines | None:
                 [cause_name(each.name) if each.kind == "idle" else short_kernel_name(each.name), each.kind]
                 for each in labels
             ],
-            "words": {kind: text for kind, text in words.LANES.items() if kind in kinds},
+            "words": lanes,
             "textures": {kind: TEXTURES.get(kind, "") for kind in words.LANES},
         },
-        families={kind: text for kind, text in words.LANES.items() if kind in kinds},
+        families=lanes,
         causes={},
         intro=words.TIMELINES,
         title="Timelines of the ranks, one below the other on one clock",
@@ -71,33 +69,22 @@ def rank_timelines(told: Ranks) -> Timelines | None:
     )
 
 
-def _recording(stretch: Stretch, groups: dict[int, str]) -> tuple[dict[str, Any], int]:
-    """What the page's script knows of a stretch, and how many bytes it is packed; `groups` gets its collectives."""
+def _recording(stretch: Stretch, last_rank: int | None, numbers: dict[int, int]) -> tuple[dict[str, Any], int]:
+    """What the page's script knows of a stretch, and how many bytes it is packed; `numbers` gets its collectives, each
+    with its place among all."""
     sides, parts = [], []
     for each in stretch.ranks:
         timeline, name = each.timeline, f"rank {each.rank}"
         for number in timeline.positions:
-            if number >= 0 and len(groups) < NO_GROUP:
-                groups.setdefault(number, "")
-        parts.append(packed(timeline, {number: at for at, number in enumerate(groups)}))
-        sides.append(
-            {
-                "letter": "",
-                "name": name,
-                "title": name,
-                "length": round(timeline.length_us, 2),
-                "lanes": ["compute", "communication"],
-                "counts": [len(bars.labels) for bars in bars_of(timeline)],
-                "holes": gaps_are_holes(timeline),
-            }
-        )
+            if number >= 0 and len(numbers) < NO_GROUP:
+                numbers.setdefault(number, len(numbers))
+        parts.append(packed(timeline, numbers))
+        side = {"letter": "", "name": name, "title": name, "length": round(timeline.length_us, 2)}
+        side |= {"lanes": ["compute", "communication"], "counts": [len(bars.labels) for bars in bars_of(timeline)]}
+        sides.append(side | {"holes": gaps_are_holes(timeline)})
     whole = gzip.compress(b"".join(parts), mtime=0)
-    recording = {
-        "sides": sides,
-        "packed": base64.b64encode(whole).decode(),
-        "mark": {"at": round(stretch.arrival_us, 2)},
-    }
-    return recording, len(whole)
+    mark = {"at": round(stretch.arrival_us, 2), "group": numbers[stretch.number], "last": f"rank {last_rank}"}
+    return {"sides": sides, "packed": base64.b64encode(whole).decode(), "mark": mark}, len(whole)
 
 
 def _notes(stretch: Stretch) -> tuple[str, ...]:

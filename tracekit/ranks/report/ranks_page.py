@@ -1,6 +1,7 @@
 """The page of many ranks, and its markdown twin."""
 
 import re
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -31,6 +32,7 @@ def ranks_report(told: Ranks) -> doc.Report:
         bars=explorers.span_bars(told, MOST_BARS),
         bar_words=CALL_PARTS | words.PARTS,
     )
+    many = len(told.ranks) > MOST_HELD
     every = (
         doc.section(
             "ranks",
@@ -42,27 +44,18 @@ def ranks_report(told: Ranks) -> doc.Report:
         doc.section(
             "stragglers",
             "Stragglers",
-            doc.Part(_captioned(fleet.straggler_table(told, MOST_KINDS), "Slower than their peers"), doc.TABLES),
+            _captioned("Slower than their peers", fleet.straggler_table(told, MOST_KINDS)),
             words.rule_words(told.straggler_rule) if told.straggler_rule else None,
             doc.Part(fleet.step_map(told) if told.straggler_rule else None, page_only=True),
         ),
         doc.section("groups", "Groups", *_groups(told)),
-        doc.section(
-            "waiting",
-            "Who waits for whom",
-            doc.Part(explorers.matrix(told), doc.TABLES),
-            doc.Part(_every_wait(told), page_only=True),
-        ),
-        doc.section(
-            "late",
-            "Late ranks",
-            doc.Part(_captioned(sections.late_table(told, MOST_LATE), "Late ranks, and why"), doc.TABLES),
-        ),
+        doc.section("waiting", "Who waits for whom", doc.Part(explorers.matrix(told), doc.TABLES), _every_wait(told)),
+        doc.section("late", "Late ranks", _captioned("Late ranks, and why", sections.late_table(told, MOST_LATE))),
         doc.section(
             "collectives",
             "Collectives",
             doc.Part(explorers.worst_explorer(told), doc.TABLES),
-            doc.Part(_captioned(sections.collective_table(told, MOST_KINDS), "By kind, largest first"), doc.TABLES),
+            _captioned("By kind, largest first", sections.collective_table(told, MOST_KINDS)),
         ),
         doc.section("findings", "Findings", doc.Part(_findings(told), doc.FIRST)),
         folded("detail", "Detail", "uneven work, idle time, matching", *_details(told)),
@@ -70,71 +63,51 @@ def ranks_report(told: Ranks) -> doc.Report:
             "method",
             "How this was measured",
             "waiting, causes, bandwidth",
-            doc.Bullets("Method", (*words.HOW, *(words.MANY_HOW if len(told.ranks) > MOST_HELD else ()))),
+            doc.Bullets("Method", (*words.HOW, *words.MANY_HOW) if many else words.HOW),
             short="Method",
         ),
     )
-    return doc.Report(overview.headline, overview, tuple(each for each in every if each))
+    return doc.Report(overview.headline, overview, tuple(filter(None, every)))
 
 
-def _groups(told: Ranks) -> tuple[doc.Block | None, ...]:
+def _captioned(caption: str, table: doc.Table | None) -> doc.Part:
+    """A table of the terminal, which is indented there and has no caption."""
+    rows = ((str(name).strip(), *cells) for name, *cells in (table.rows if table else ()))
+    return doc.Part(replace(table, caption=caption, rows=tuple(rows)) if table else None, doc.TABLES)
+
+
+def _groups(told: Ranks) -> Iterator[doc.Block | None]:
     """A table for each axis; long ones are folded."""
-    found: list[doc.Block | None] = []
     for axis in dict.fromkeys(each.axis for each in told.groups):
         table = fleet.group_table(told, axis, MOST_MATRIX_ROWS)
-        long = table is not None and len(table.rows) > MOST_UNFOLDED
-        found.append(doc.Fold(f"By {axis}", (table,)) if table and long else table)
-    return tuple(found)
+        yield doc.Fold(f"By {axis}", (table,)) if table and len(table.rows) > MOST_UNFOLDED else table
 
 
-def _every_wait(told: Ranks) -> doc.Fold | None:
+def _every_wait(told: Ranks) -> doc.Part | None:
     """All rows, where the first table has not room for all."""
-    if len(told.ranks) <= sections.MOST_WAITERS:
-        return None
-    every = explorers.matrix(told, MOST_MATRIX_ROWS)
-    return doc.Fold(f"All {len(told.ranks):,} ranks", (every,)) if every else None
+    every = explorers.matrix(told, MOST_MATRIX_ROWS) if len(told.ranks) > explorers.MOST_WAITERS else None
+    return doc.Part(doc.Fold(f"All {len(told.ranks):,} ranks", (every,)), page_only=True) if every else None
 
 
 def _findings(told: Ranks) -> doc.Findings | None:
     texts = tuple(
-        doc.FindingText(
-            id=f"finding-{each.code}{_whose(each)}",
-            severity=each.severity,
-            title=each.title(),
-            evidence=each.long(),
-            saving=saved_words(each.saving_us),
-            savings=(),
-            advice="",
-            is_command=False,
-            notes=(),
-        )
+        doc.FindingText(_address(each), each.severity, each.title(), each.long(), saved_words(each.saving_us))
         for each in told.findings[:MOST_FINDINGS]
     )
     return doc.Findings(texts) if texts else None
 
 
-def _whose(finding: RankFinding) -> str:
-    """What tells its address from that of another of the same code."""
-    if finding.rank is not None:
-        return f"-{finding.rank}"
+def _address(finding: RankFinding) -> str:
+    """Where it stands in the page; of several of a code the rank, or the host's or group's name, tells which."""
     name = finding.name if isinstance(finding, Straggler) else None
-    return f"-{re.sub('[^0-9A-Za-z_.-]', '-', name)}" if name else ""
+    whose = name if finding.rank is None else str(finding.rank)
+    return f"finding-{finding.code}" + (f"-{re.sub('[^0-9A-Za-z_.-]', '-', whose)}" if whose else "")
 
 
-def _details(told: Ranks) -> tuple[doc.Block | None, ...]:
-    few = replace(told, ranks=sections.foremost(told, MOST_UNFOLDED))
-    notes = tuple(each.long() for each in told.notes)
-    return (
-        sections.uneven_table(told),
-        sections.idle_table(few),
-        sections.matching_table(told),
-        sections.unmatched_table(told),
-        doc.Bullets("Notes", notes) if notes else None,
-    )
-
-
-def _captioned(table: doc.Table | None, caption: str) -> doc.Table | None:
-    if table is None:
-        return None
-    rows = tuple((str(row[0]).strip(), *row[1:]) for row in table.rows)
-    return doc.Table(caption, table.columns, rows, table.note)
+def _details(told: Ranks) -> Iterator[doc.Block | None]:
+    few = replace(told, ranks=sections.foremost(told, MOST_UNFOLDED)[0])
+    yield sections.uneven_table(told)
+    yield sections.idle_table(few)
+    yield sections.matching_table(told)
+    yield sections.unmatched_table(told)
+    yield doc.Bullets("Notes", told.warnings) if told.notes else None

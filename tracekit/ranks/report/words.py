@@ -3,18 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tracekit.numbers import MISSING, counted, duration, percent, size
-from tracekit.ranks.digests import DigestsMade
-from tracekit.ranks.job_figures import (
-    CauseShare,
-    CollectiveClass,
-    OneCollective,
-    RankNote,
-    Ranks,
-    Straggler,
-    StragglerRule,
-    World,
-)
+from tracekit.numbers import counted, duration, percent, size
+from tracekit.ranks.job_figures import CauseShare, Clock, OneCollective, RankNote, Ranks, StragglerRule, World
 from tracekit.ranks.statements.words import cause_name
 
 CLOCKS = {
@@ -31,13 +21,8 @@ MATCHED = {
 }
 #: Heads: from the first arrival to the last, the median; and which rank came last, or how often.
 LATE_BY, CAME_LAST = "late by", "came last"
-#: What most of a collective's time is.
-MOSTLY: dict[CollectiveClass, str] = {
-    "transfer": "transfer",
-    "waiting": "waiting",
-    "mixed": "both",
-    "inconclusive": "unknown",
-}
+#: What most of a collective's time is, where neither transfer nor waiting.
+MOSTLY = {"mixed": "both", "inconclusive": "unknown"}
 #: Types of elements, as the profiler writes them.
 DTYPES = {"BFloat16": "bf16", "Half": "fp16", "Float": "fp32", "Double": "fp64"}
 #: Of all causes of a delay: less is not told.
@@ -62,7 +47,10 @@ TIMELINES = (
     "Each rank has a row: compute above, communication below, both on one clock. The dashed line is the arrival of the"
     " last rank, whose name is bold. Outlines mark the collective on all ranks."
 )
-ACCOUNT_NOTE = "“came last” counts collectives to which the rank was the last to arrive."
+ACCOUNT_NOTE = (
+    "“overlap price” and “waiting” are within these; “came last” counts collectives to which the rank was the last to"
+    " arrive."
+)
 MATRIX_NOTE = "In each collective all ranks wait for the last to arrive."
 WORST_NOTE = (
     "Waiting is the sum over the ranks, “late by” the time from the first arrival to the last. A row opens to the"
@@ -95,6 +83,12 @@ def ranks_read(world: World) -> str:
     return f"{read:,} of {world.size:,} ranks" if world.size else counted(read, "rank")
 
 
+def spread_words(clock: Clock) -> str:
+    """How far the clocks can be trusted."""
+    apart = clock.uncertainty_us
+    return CLOCKS[clock.basis] + (f", ends {duration(apart)} apart (median)" if apart is not None else "")
+
+
 def left_out(told: Ranks) -> str:
     """`6 of 8 ranks read. Recordings left out: 1 unreadable, 2 foreign.` Empty where all are there."""
     faults = Counter(each.fault for each in told.notes if each.fault)
@@ -121,18 +115,6 @@ def last_words(told: Ranks) -> str:
     return f"Last to arrive: {', '.join((f'{first} of {whole}', *others))}."
 
 
-def straggler_name(each: Straggler) -> str:
-    if each.kind == "rank":
-        return f"rank {each.ranks[0]}"
-    return f"{'host' if each.kind == 'host' else 'link of'} {each.name or MISSING}"
-
-
-def straggler_cause(each: Straggler) -> str:
-    if each.kind == "link":
-        return f"{each.busbw_gbps:,.0f} GB/s, usually {each.usual_gbps:,.0f}"
-    return causes_told(each.causes, 1) if each.causes else MISSING
-
-
 def rule_words(rule: StragglerRule) -> str:
     """When a straggler is called one."""
     return (
@@ -154,9 +136,3 @@ def causes_told(causes: Sequence[CauseShare], most: int) -> str:
     total = sum(each.us for each in causes)
     kept = [each for each in causes[:most] if each.us >= LEAST_SHARE * total]
     return ", ".join(f"{cause_name(each.cause)} {percent(each.us / total, 0)}" for each in kept)
-
-
-def digested(came: DigestsMade, folder: str) -> str:
-    """What came of digesting many recordings."""
-    counts = f"{came.made:,} digested, {came.kept:,} skipped, {came.failed:,} failed"
-    return f"{counts} -> {folder} ({size(came.bytes)})"

@@ -4,12 +4,17 @@ from collections.abc import Sequence
 
 from tracekit.numbers import counted, duration
 from tracekit.ranks.job_figures import RankNote, Unmatched
-from tracekit.ranks.statements.words import WHY_UNMATCHED, ranges
+from tracekit.ranks.statements.words import WHY_UNMATCHED, Said, ranges
 
 
-class OtherJob(RankNote):
-    code = "other_job"
+class LeftOut(RankNote):
+    """A recording that is no part of the job's, for what `fault` says."""
+
     usual_severity = "error"
+
+
+class OtherJob(LeftOut):
+    code = "other_job"
     fault = "foreign"
     says = "{subject} is of a job of {size:,} ranks, the others of {usual_size:,}: left out."
     subject: str
@@ -18,9 +23,8 @@ class OtherJob(RankNote):
     usual_size: int
 
 
-class OtherTime(RankNote):
+class OtherTime(LeftOut):
     code = "other_time"
-    usual_severity = "error"
     fault = "foreign"
     subject: str
     rank: int | None
@@ -28,14 +32,12 @@ class OtherTime(RankNote):
 
     def long(self) -> str:
         when = "before" if self.apart_us < 0 else "after"
-        return (
-            f"{self.subject} was recorded {abs(self.apart_us) / 60e6:,.0f} min {when} the others of its host: left out."
-        )
+        apart = f"{abs(self.apart_us) / 60e6:,.0f} min {when}"
+        return f"{self.subject} was recorded {apart} the others of its host: left out."
 
 
-class Foreign(RankNote):
+class Foreign(LeftOut):
     code = "foreign"
-    usual_severity = "error"
     fault = "foreign"
     says = (
         "{subject} shares no collective with its group at one moment: another job, another part of this one,"
@@ -45,25 +47,22 @@ class Foreign(RankNote):
     rank: int
 
 
-class Unreadable(RankNote):
+class Unreadable(LeftOut):
     code = "unreadable"
-    usual_severity = "error"
     fault = "unreadable"
     says = "Left out: {reason}."
     reason: str
 
 
-class RankUnknown(RankNote):
+class RankUnknown(LeftOut):
     code = "rank_unknown"
-    usual_severity = "error"
     fault = "of no known rank"
     says = "{subject} does not say its rank, and its name does not: left out."
     subject: str
 
 
-class RankTwice(RankNote):
+class RankTwice(LeftOut):
     code = "rank_twice"
-    usual_severity = "error"
     fault = "duplicate"
     says = "{subject} is rank {rank} too: left out, {kept} counts."
     subject: str
@@ -99,13 +98,11 @@ class WithOperators(RankNote):
     )
 
 
-class StepsDiffer(RankNote):
+class StepsDiffer(Said, RankNote):
     code = "steps_differ"
+    says = "Ranks recorded unequally many steps: {usual} usually, not ranks {ranks:ranges}."
     usual: int
     ranks: Sequence[int]
-
-    def long(self) -> str:
-        return f"Ranks recorded unequally many steps: {self.usual} usually, not ranks {ranges(self.ranks)}."
 
 
 class RanksMissing(RankNote):
@@ -129,17 +126,15 @@ class OneRank(RankNote):
     size: int | None
 
 
-class NotTested(RankNote):
+class NotTested(Said, RankNote):
     code = "not_tested"
     usual_severity = "info"
+    says = (
+        "{steps:counted step}: whether a rank, host or link is slow beyond chance is not tested, which takes {least}"
+        " steps."
+    )
     steps: int
     least: int
-
-    def long(self) -> str:
-        return (
-            f"{counted(self.steps, 'step')}: whether a rank, host or link is slow beyond chance is not tested, which"
-            f" takes {self.least} steps."
-        )
 
 
 class NoCollectives(RankNote):
@@ -155,26 +150,21 @@ class ClocksUnknown(RankNote):
     hosts: int
 
 
-class StartSkew(RankNote):
+class StartSkew(Said, RankNote):
     code = "start_skew"
     usual_severity = "info"
+    says = "Rank {rank} waited {most_us:duration} for others to start recording; that is in no figure."
     rank: int
     most_us: float
 
-    def long(self) -> str:
-        return f"Rank {self.rank} waited {duration(self.most_us)} for others to start recording; that is in no figure."
 
-
-class PartsMissing(RankNote):
+class PartsMissing(Said, RankNote):
     code = "parts_missing"
+    says = (
+        "{count} of {of:counted collective} lack a recorded rank's part: lateness there is relative to the other ranks."
+    )
     count: int
     of: int
-
-    def long(self) -> str:
-        return (
-            f"{self.count} of {counted(self.of, 'collective')} lack a recorded rank's part: lateness there is relative"
-            " to the other ranks."
-        )
 
 
 class UnmatchedCollectives(RankNote):
@@ -185,10 +175,7 @@ class UnmatchedCollectives(RankNote):
     of: int
 
     def long(self) -> str:
-        told = (
-            f"{counted(self.count, 'collective')} ({duration(self.total_us)}) matched with no other rank:"
-            f" {WHY_UNMATCHED[self.reason]}."
-        )
+        which = f"{counted(self.count, 'collective')} ({duration(self.total_us)})"
         # Recordings that share few are hardly of one job.
         doubt = " Are all recordings of one job and the same steps?" if self.count > self.of / 2 else ""
-        return f"{told}{doubt}"
+        return f"{which} matched with no other rank: {WHY_UNMATCHED[self.reason]}.{doubt}"

@@ -1,8 +1,12 @@
 """Words that statements and tables of ranks share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from string import Formatter
+from typing import Any, ClassVar
 
-from tracekit.numbers import duration, percent
+from tracekit.names import clipped_within
+from tracekit.numbers import count, counted, duration, duration_change, percent, size, times
 from tracekit.ranks.job_figures import Unmatched
 from tracekit.report.words.common import cause_words
 
@@ -46,15 +50,15 @@ REMEDIES = {
     "slow_gpu": "Check the clocks and the power limit of rank {rank}'s GPU",
 }
 LOOK = "Analyze rank {rank} alone"
-#: Ranks that are listed in a sentence, and ranges of missing ranks in a note.
-MOST_LISTED, MOST_RANGES = 4, 8
+#: Ranks that are listed in a sentence, ranges of missing ranks in a note, and characters of a kernel's name.
+MOST_LISTED, MOST_RANGES, NAME = 4, 8, 48
 
 
 def cause_name(cause: str) -> str:
     return CAUSES.get(cause) or cause_words(cause)
 
 
-def remedy(cause: str, rank: int | None, waiter: int | None = None) -> str:
+def remedy(cause: str, rank: int, waiter: int) -> str:
     return REMEDIES.get(cause, LOOK).format(rank=rank, waiter=waiter)
 
 
@@ -67,12 +71,9 @@ def listed(ranks: Sequence[int]) -> str:
 
 def ranges(ranks: Sequence[int], most: int = MOST_RANGES) -> str:
     """`3, 8 to 15, 64` and how many ranks more."""
-    found: list[list[int]] = []
-    for rank in sorted(ranks):
-        if found and rank == found[-1][-1] + 1:
-            found[-1].append(rank)
-        else:
-            found.append([rank])
+    # Of neighbours rank and place differ by the same.
+    rows = groupby(enumerate(sorted(ranks)), key=lambda each: each[1] - each[0])
+    found = [[rank for _, rank in row] for _, row in rows]
     texts = [str(each[0]) if len(each) == 1 else f"{each[0]} to {each[-1]}" for each in found[:most]]
     left = sum(map(len, found[most:]))
     return ", ".join(texts) + (f" and {left} more" if left else "")
@@ -89,3 +90,47 @@ def cost_words(exposed_us: float, price_us: float | None, share: float, steps: i
 def per_step(us: float, steps: int) -> str:
     """Of a whole recording, or a single step, what it holds."""
     return f"{duration(us / steps)} a step" if steps > 1 else duration(us)
+
+
+#: What a sentence may ask of a fact: `{share:percent}`.
+WRITTEN: dict[str, Callable[[Any], str]] = {
+    "count": count,
+    "duration": duration,
+    "duration change": duration_change,
+    "percent": percent,
+    "whole percent": lambda share: percent(share, 0),
+    "size": size,
+    "of size": lambda bytes_: f" of {size(bytes_)}" if bytes_ is not None else "",
+    "times": times,
+    "cause": cause_name,
+    "listed": listed,
+    "ranges": ranges,
+    "name": lambda name: clipped_within(name, NAME),
+    "place": lambda where: f" ({clipped_within(where, NAME)})" if where else "",
+}
+
+
+class _Sentence(Formatter):
+    def format_field(self, value: Any, how: str) -> str:
+        if how.startswith("counted "):
+            return counted(value, how.removeprefix("counted "))
+        return WRITTEN[how](value) if how in WRITTEN else format(value, how)
+
+
+def sentence(words: str, facts: object) -> str:
+    """The words with facts in their places, written as `WRITTEN` says: `{us:duration}`, `{steps:counted step}`, else
+    as Python writes them. `{self.cost}` is any other attribute."""
+    return _Sentence().vformat(words, (), vars(facts) | {"self": facts})
+
+
+class Said:
+    """A statement whose title and sentence are written so."""
+
+    says_title: ClassVar[str]
+    says: ClassVar[str]
+
+    def title(self) -> str:
+        return sentence(self.says_title, self)
+
+    def long(self) -> str:
+        return sentence(self.says, self)

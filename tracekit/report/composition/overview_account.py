@@ -8,7 +8,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.idle_estimate import NOTHING, Between, changes_between, sum_between
 from tracekit.model.waterfall import Basis
 from tracekit.names import clipped_within
-from tracekit.numbers import MISSING, duration, figure_change, percent, scale_of, times
+from tracekit.numbers import duration, figure_change, in_unit, percent, scale_of, times
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.figures import basis_of
 from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
@@ -277,7 +277,7 @@ def operator_table(sides: Sides, most: int = MOST_OPERATORS) -> Table | None:
     unit, scale, decimals = scale_of(max(wholes))
 
     def row(name: str, times: Sequence[float | None]) -> tuple[str, ...]:
-        told = (MISSING if us is None else f"{us / scale:,.{decimals}f}" for us in times)
+        told = (in_unit(us, scale, decimals) for us in times)
         change = ((times[-1] or 0.0) - (times[0] or 0.0)) / scale
         return (name, *told, *([figure_change(change, decimals)] if len(times) == 2 else []))
 

@@ -90,12 +90,6 @@ class CommunicationNotJudged(Note):
         )
 
 
-def alone(ranks: Sequence[int], of_ranks: int) -> str:
-    """`Rank 1 alone`, `Ranks 1, 3 of 8`."""
-    named = ", ".join(map(str, ranks))
-    return f"Rank {named} alone" if len(ranks) == 1 else f"Ranks {named} of {of_ranks}"
-
-
 class OfSomeRanks(Note):
     """What some ranks of a side did, and others did not."""
 
@@ -105,7 +99,9 @@ class OfSomeRanks(Note):
 
     @property
     def alone(self) -> str:
-        return alone(self.ranks, self.of_ranks)
+        """`Rank 1 alone`, `Ranks 1, 3 of 8`."""
+        named = ", ".join(map(str, self.ranks))
+        return f"Rank {named} alone" if len(self.ranks) == 1 else f"Ranks {named} of {self.of_ranks}"
 
 
 class RankRecompiled(OfSomeRanks):
