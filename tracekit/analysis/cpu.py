@@ -42,10 +42,11 @@ def measure_cpu(trace: Trace, spans: tuple[Span, ...]) -> CpuUse:
     top.sort(key=lambda each: (-each.self_us, each.name))
     fused = [each for each in top if each.name.startswith(FUSED)]
     # C++ kernels record no event unless they were compiled to (`cpp.enable_kernel_profile`), as `tracekit profile` has
-    # them: where compiled code ran and shows none, nobody knows whether there were any.
+    # them and no program by itself: where compiled code ran and shows none, nobody knows whether there were any.
     regions = find_regions(trace, spans)
     is_compiled = regions is not None and bool(regions.count or regions.graphs)
-    is_known = bool(fused) or trace.metadata.get("form") == "compiled" or not is_compiled
+    are_compiled_to = trace.metadata.get("form") == "compiled" and not trace.metadata.get("program")
+    is_known = bool(fused) or are_compiled_to or not is_compiled
     starts, ends = columns(operators, "start_ns", "end_ns")
     return CpuUse(
         span_us=(interval.length(union_of(spans)) if spans else int(ends.max() - starts.min())) / 1e3,

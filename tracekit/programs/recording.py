@@ -146,6 +146,7 @@ class ProgramRecording:
             "form": self._form,
             "recording": self._kind,
             "device": self._device,
+            "program": True,
         }
         try:
             place.parent.mkdir(exist_ok=True)

@@ -49,8 +49,8 @@ GROUPS_BY_WORK = (
 #: What is said in one way only.
 HOW = {
     "Operators": (
-        "From a separate torch.profiler trace. Self time excludes called operators. Inductor's C++ kernels are compiled"
-        " with profiler events (cpp.enable_kernel_profile), which slow compiled calls slightly."
+        "From a separate torch.profiler trace. Self time excludes called operators. `tracekit profile` compiles"
+        " Inductor's C++ kernels with profiler events (cpp.enable_kernel_profile), which slow compiled calls slightly."
     ),
     "GPU busy time": "The union of kernels, copies and memsets over all streams, from separate torch.profiler traces.",
     "Bottleneck": (

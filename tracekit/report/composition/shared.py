@@ -19,8 +19,7 @@ from tracekit.report.words.common import Sides
 NOTES = "Notes"
 METHOD = "How this was measured"
 ON_CPU = (
-    "A CPU run shows which operators ran, where in the model and how long, what Inductor fused into C++ kernels, and "
-    "unprofiled wall times."
+    "A CPU run shows which operators ran and how long, and unprofiled wall times."
     " It shows no GPU kernels, no launches and no idle time, and does not predict GPU results: launch cost, memory "
     "bandwidth and library kernels differ there."
 )

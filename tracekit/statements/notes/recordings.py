@@ -47,8 +47,8 @@ class CpuRun(Note):
     code = "cpu_run"
     usual_severity = "info"
     says = (
-        "This is a CPU run: operators, Inductor's C++ kernels and wall times. It has no GPU kernels, launches or"
-        " idle time, and says nothing about a GPU."
+        "This is a CPU run: operators and wall times. It has no GPU kernels, launches or idle time, and says nothing"
+        " about a GPU."
     )
     says_short = "CPU run: it says nothing about a GPU"
 
