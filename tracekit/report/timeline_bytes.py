@@ -69,7 +69,7 @@ def with_short_events_together(timeline: StepTimeline, least_us: float) -> StepT
     if not host.labels:
         return timeline
     starts, lengths, labels = np.array(host.starts_us), np.array(host.durations_us), np.array(host.labels)
-    ends, first = starts + lengths, _first_of_bars(starts, lengths, least_us)
+    ends, first = starts + lengths, first_together(starts, lengths, least_us)
     last = np.append(first[1:], len(starts)) - 1
     bar = np.repeat(np.arange(len(first)), last - first + 1)
     causes = {cause: number for number, cause in enumerate({label.kind for label in timeline.labels})}
@@ -93,13 +93,8 @@ def with_short_events_together(timeline: StepTimeline, least_us: float) -> StepT
     return _with_labels_in_use(replace(timeline, labels=tuple(numbers), host=bars))
 
 
-def count_together(timeline: StepTimeline, least_us: float) -> int:
-    """How many bars of the host `with_short_events_together` leaves."""
-    return len(_first_of_bars(np.array(timeline.host.starts_us), np.array(timeline.host.durations_us), least_us))
-
-
-def _first_of_bars(starts: Floats, lengths: Floats, least_us: float) -> Ints:
-    """The first event of each bar in which events are drawn together."""
+def first_together(starts: Floats, lengths: Floats, least_us: float) -> Ints:
+    """The first event of each bar that `with_short_events_together` makes of host events."""
     long, reach = lengths >= least_us, np.maximum.accumulate(starts + lengths)
     parted = (np.diff(starts // least_us) != 0) | long[1:] | long[:-1] | (starts[1:] - reach[:-1] > PAUSE * least_us)
     return np.flatnonzero(np.concatenate((np.ones(min(len(starts), 1), dtype=bool), parted)))
