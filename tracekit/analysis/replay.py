@@ -83,7 +83,9 @@ class HostStep(Struct, frozen=True, eq=False):
     last when it began, and `on_stream`, the one before it on its stream: -1 for none. `delays` is how long after its
     launch each began, or a queued one after the one before; `between` what is usual of the queued ones, and `latency`
     of the others. `hidden` launches were made while another thread was in a call. `collecting` is how long collections
-    took in all, with the calls in them. `threads` and `call_names` are of the calls.
+    took in all, with the calls in them. `threads` and `call_names` are of the calls; `launches` are the names of those
+    that launched, each once with how many activities, and `launch_kinds` the positions among them of the stretches that
+    launched.
     """
 
     starts: Floats
@@ -100,6 +102,8 @@ class HostStep(Struct, frozen=True, eq=False):
     collecting: float
     threads: list[int]
     call_names: list[str]
+    launches: list[tuple[str, int]]
+    launch_kinds: Ints
     lengths: Floats
     overhead: Floats
     full: Floats
@@ -204,6 +208,8 @@ def _host_step(
     launched_by[len(starts) - (stops - begins).sum() :] = np.repeat(np.arange(len(stretches)), stops - begins)
     edges = np.concatenate(([0], np.cumsum(lengths)))
     within = np.stack((edges[:-1], edges[1:]), axis=1)
+    kinds = [(names[each.call], each.last - each.first) for each in stretches if each.last > each.first]
+    launches = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
     overhead, full = (interval.covered_within(found, within).astype(np.float64) for found in overhead_and_full)
     return HostStep(
         starts=starts.astype(np.float64),
@@ -220,6 +226,8 @@ def _host_step(
         collecting=float(interval.length(interval.union(gc_starts, gc_ends))),
         threads=threads,
         call_names=names,
+        launches=[*launches],
+        launch_kinds=np.array([launches[kind] for kind in kinds], dtype=np.int64),
         lengths=lengths.astype(np.float64),
         overhead=overhead,
         full=full,
@@ -273,12 +281,10 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
     lengths = np.maximum(step.lengths - step.overhead, 0.0) if cost.own_events else step.lengths
     # Of launches what recording adds to the call, and to what lies right before it.
     rows = np.flatnonzero(step.last > step.first)
-    calls, counts = step.calls[rows], (step.last - step.first)[rows]
-    kinds = [(step.call_names[call], count) for call, count in zip(calls.tolist(), counts.tolist(), strict=True)]
-    costs = {kind: cost.of_launch(*kind) for kind in set(kinds)}
+    calls, costs = step.calls[rows], np.array([cost.of_launch(*kind) for kind in step.launches])
     length, follows = lengths[rows], (rows > 0) & (step.codes[rows - 1] == -1) & (step.calls[rows - 1] == calls)
     both = length + np.where(follows, lengths[rows - 1], 0.0)
-    added = np.minimum(np.array([costs[kind] for kind in kinds]), np.maximum(both - LEAST_NS, 0.0))
+    added = np.minimum(costs[step.launch_kinds], np.maximum(both - LEAST_NS, 0.0))
     most = np.maximum(length - LEAST_NS, 0.0)
     of_call = np.minimum(added, most) if cost.in_call else added * (length / np.maximum(both, LEAST_NS))
     took, left, sooner = lengths.copy(), np.ones(len(lengths)), np.zeros(len(lengths))
@@ -297,7 +303,8 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
     gaps = np.minimum(step.starts - step.ends[step.on_stream], step.between)
     columns_told = (step.behind, step.delays, step.on_stream, gaps, step.ends, step.starts)
     told = [each[activities].tolist() for each in columns_told]
-    starts, ends, waited = step.starts.tolist(), step.ends.tolist(), (step.behind >= 0).tolist()
+    # What has no work before it, that is at position -1, waits for nothing.
+    starts, ends, waited = step.starts.tolist(), [*step.ends.tolist(), -np.inf], (step.behind >= 0).tolist()
     stretch_ends, now = np.zeros(len(lengths)), 0.0
     waits = np.flatnonzero(step.waits_for >= 0)
     tails = np.maximum(step.tail - cost.sync, np.minimum(step.tail, LEAST_NS))
@@ -308,16 +315,13 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
         low, high = np.searchsorted(of, (before, wait)).tolist()
         launched = (stretch_ends[of[low:high]] + after_launch[low:high]).tolist()
         each = zip(activities[low:high].tolist(), launched, *(column[low:high] for column in told), strict=True)
-        for one, begun, behind, delay, on_stream, gap, own_end, own_start in each:
-            waited[one] = False
-            if behind >= 0:
-                ready = ends[behind] + delay
-                begun, waited[one] = max(begun, ready), ready >= begun
-            if on_stream >= 0 and (ready := ends[on_stream] + gap) > begun:
-                begun, waited[one] = ready, True
+        for one, launch, behind, delay, on_stream, gap, own_end, own_start in each:
+            ready, free = ends[behind] + delay, ends[on_stream] + gap
+            begun = max(launch, ready, free)
+            waited[one] = begun > launch or ready == launch
             starts[one], ends[one] = begun, begun + own_end - own_start
         if wait < len(lengths):
             now = max(now, max(now, ends[step.waits_for[wait]]) + float(tails[wait]))
             stretch_ends[wait] = now
     stretch_ends[rows[follows] - 1] -= (added - of_call)[follows]
-    return Replayed(stretch_ends, np.array(starts), np.array(ends), np.array(waited, dtype=bool))
+    return Replayed(stretch_ends, np.array(starts), np.array(ends[:-1]), np.array(waited, dtype=bool))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -47,6 +48,8 @@ EQUALLY_FAST = 0.02
 MOST_APART = 10.0
 #: What lies between calls, and collections.
 NOT_IN_CALLS = (-1, GC)
+#: More calls than a step has.
+MOST_IN_UNIT = 1 << 32
 #: Of one trace alone so many in all, where each step counts as 200: a second.
 MOST_CALLS_ALONE, CALLS_OF_STEP = 50_000, 200
 #: A replay without costs may differ from the recording by this share of its idle time: work from outside the window.
@@ -115,13 +118,14 @@ def _is_possible(ratio: float) -> bool:
     return 1 / MOST_APART <= ratio <= MOST_APART
 
 
-class Unit(Struct, frozen=True, eq=False):
-    """The host's stretches up to a launch: the names of what it launched, those of the calls until then, and the
-    positions of what lies before each call, collections among them."""
+class _Units(Struct, frozen=True, eq=False):
+    """The host's stretches up to each launch, and what comes after the last one: the names of what each unit launched,
+    and of the calls until then; of each stretch its unit, and the position of its call among the unit's."""
 
-    launched: tuple[str, ...]
-    calls: list[str]
-    by_call: list[list[int]]
+    launched: list[tuple[str, ...]]
+    calls: list[list[str]]
+    of_stretch: Ints
+    call_of_stretch: Ints
 
 
 class Told(Struct, frozen=True, eq=False):
@@ -129,7 +133,7 @@ class Told(Struct, frozen=True, eq=False):
     on which thread (an array of three rows each)."""
 
     steps: list[HostStep]
-    units: list[list[Unit]]
+    units: list[_Units]
     stretches: list[Ints]
     timeline: Timeline
     unrecorded: int
@@ -421,47 +425,48 @@ def _tell(trace: Trace, scope: Scope, device: int) -> Told:
 
 def _match(step: HostStep, told: Told, number: int) -> _Match:
     """By the launches: what lies before the same launch is the same, call by call where these have the same names."""
-    own, others = _units(step), told.units[number]
-    count, whole = len(step.lengths), told.stretches[number]
-    place = (whole[0].min(initial=0), whole[1].max(initial=0), whole[2, -1] if whole.shape[1] else 0)
-    places, shares, matched = [place] * count, [(0.0, 1.0)] * count, [False] * count
-    told_begins, told_ends, told_threads = whole.tolist()
-    codes, lengths = step.codes.tolist(), step.lengths.tolist()
-    for at, other in _same_ends([unit.launched for unit in own], [unit.launched for unit in others]):
-        mine, theirs = own[at].by_call, others[other].by_call
-        if own[at].calls != others[other].calls:
-            mine, theirs = ([[row for rows in some for row in rows]] for some in (mine, theirs))
-        for rows, of_told in zip(mine, theirs, strict=True):
-            silent = [row for row in rows if codes[row] == -1]
-            if not silent or not of_told:
-                continue
-            place = (told_begins[of_told[0]], told_ends[of_told[-1]], told_threads[of_told[-1]])
-            length, reached = max(sum(lengths[row] for row in silent), 1e-9), 0.0
-            for row in silent:
-                share = reached / length
-                reached += lengths[row]
-                places[row], shares[row], matched[row] = place, (share, reached / length), True
-    begins, ends, threads = np.array(places, dtype=np.int64).reshape(-1, 3).T
-    line = told.timeline.line
-    of_stretch = np.array(shares, dtype=np.float64).reshape(-1, 2)
-    return _Match(line.place(threads, begins), line.place(threads, ends), of_stretch, np.array(matched, dtype=bool))
+    own, others, whole = _units(step), told.units[number], told.stretches[number]
+    partners, alike = np.full(len(own.calls), -1), np.zeros(len(own.calls), dtype=bool)
+    for at, other in _same_ends(own.launched, others.launched):
+        partners[at], alike[at] = other, own.calls[at] == others.calls[other]
+    silent = np.flatnonzero(step.codes == -1)
+    unit = own.of_stretch[silent]
+    call = np.where(alike[unit], own.call_of_stretch[silent], 0)
+    # From the first to the last that lies between the same calls, or in all of the unit.
+    rows = np.flatnonzero(np.isin(told.steps[number].codes, NOT_IN_CALLS))
+    numbers = others.of_stretch[rows] * MOST_IN_UNIT + others.call_of_stretch[rows]
+    wanted = partners[unit] * MOST_IN_UNIT + call
+    first = np.searchsorted(numbers, wanted)
+    behind = np.searchsorted(numbers, np.where(alike[unit], wanted + 1, wanted + MOST_IN_UNIT))
+    found = behind > first
+    matched = np.zeros(len(step.lengths), dtype=bool)
+    matched[silent] = found
+    places = np.empty((3, len(matched)), dtype=np.int64)
+    places.T[:] = (whole[0].min(initial=0), whole[1].max(initial=0), whole[2, -1] if whole.shape[1] else 0)
+    places[0, matched] = whole[0, rows[first[found]]]
+    places[1:, matched] = whole[1:, rows[behind[found] - 1]]
+    # Which part each is of all that lies there.
+    numbers = unit * MOST_IN_UNIT + call
+    reached = np.concatenate(([0.0], np.cumsum(step.lengths[silent])))
+    low, high = reached[np.searchsorted(numbers, numbers)], reached[np.searchsorted(numbers, numbers, side="right")]
+    edges = np.stack((reached[:-1] - low, reached[1:] - low), axis=1) / np.maximum(high - low, 1e-9)[:, np.newaxis]
+    shares = np.tile([0.0, 1.0], (len(matched), 1))
+    shares[matched] = edges[found]
+    line, (begins, ends, threads) = told.timeline.line, places
+    return _Match(line.place(threads, begins), line.place(threads, ends), shares, matched)
 
 
-def _units(step: HostStep) -> list[Unit]:
-    """Up to each launch; at last what comes after the last one."""
-    ends = (np.flatnonzero(step.last > step.first) + 1).tolist()
-    stretch_calls, codes, first, last = (each.tolist() for each in (step.calls, step.codes, step.first, step.last))
-    units = []
-    for begin, end in zip([0, *ends], [*ends, len(codes)], strict=True):
-        launched = step.names[first[end - 1] : last[end - 1]] if end > begin else []
-        by_call: dict[int, list[int]] = {}
-        for at in range(begin, end):
-            rows = by_call.setdefault(stretch_calls[at], [])
-            if codes[at] in NOT_IN_CALLS:
-                rows.append(at)
-        calls = [step.call_names[call] if call < len(step.call_names) else "" for call in by_call]
-        units.append(Unit(tuple(launched), calls, [*by_call.values()]))
-    return units
+def _units(step: HostStep) -> _Units:
+    edges = [0, *(np.flatnonzero(step.last > step.first) + 1).tolist(), len(step.codes)]
+    calls, first, last, names = step.calls.tolist(), step.first.tolist(), step.last.tolist(), [*step.call_names, ""]
+    ends = [(begin, end - 1) for begin, end in pairwise(edges) if end > begin]
+    launched = [tuple(step.names[first[end] : last[end]]) for _, end in ends]
+    called = [names[calls[begin] : calls[end] + 1] for begin, end in ends]
+    if len(ends) < len(edges) - 1:
+        launched.append(())
+        called.append([])
+    of_stretch = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+    return _Units(launched, called, of_stretch, step.calls - step.calls[np.array(edges)[of_stretch]])
 
 
 def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[int, int]]:
