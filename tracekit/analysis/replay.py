@@ -7,9 +7,8 @@ that was recorded. A call that waited for the GPU waits for the same work again.
 
 from __future__ import annotations
 
-from collections import deque
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -167,7 +166,7 @@ def _host_step(
     of_all, launches_of_all = calls["thread"].to_numpy(), calls["launches"].fill_null(value=False).to_numpy()
     around = np.maximum.accumulate(np.where(outer, np.arange(len(outer)), 0))
     hidden = int((launches_of_all & ~outer & (of_all != of_all[around])).sum())
-    launches = launches_of_all[rows].tolist()
+    launches = launches_of_all[rows]
     # A copy that held its caller was launched when it began.
     held = waits_from[outer] >= 0
     launched = np.where(held, np.clip(waits_from[outer] - begin, call_starts, call_ends), call_ends)
@@ -187,29 +186,39 @@ def _host_step(
     delays = np.where(queued, starts - ends[before], starts - launch_ends).astype(np.float64)
     alone = delays[~queued & (delays > 0)]
     gc_starts, gc_ends = (np.clip(each - begin, 0, end - begin) for each in columns(collections, "start_ns", "end_ns"))
-    gc = deque(sorted(zip(gc_starts.tolist(), gc_ends.tolist(), strict=True)))
-    stretches: list[_Stretch] = []
-    activity_ends, reached = ends.tolist(), 0
-    of_calls = (call_starts, call_ends, launched, held, first, last)
-    calls_made = zip(names, launches, *(each.tolist() for each in of_calls), strict=True)
-    for at, (name, starts_work, start, stop, launch, holds, low, high) in enumerate(calls_made):
-        _add_between(stretches, reached, start, at, gc)
-        if is_sync_call(name) and low == high:
-            stretches.append(_wait(start, stop, at, activity_ends, low))
-        else:
-            cause = cause_of_call(name, starts_work=starts_work or holds or low != high)
-            stretches.append(_Stretch(launch - start, at, CAUSE_CODES[cause], low, high))
-            stretches += [_wait(launch, stop, at, activity_ends, high)] if holds else []
-        reached = stop
-    _add_between(stretches, reached, end - begin, len(names), gc)
-    numbers = np.fromiter(chain.from_iterable(stretches), dtype=np.int64).reshape(-1, len(_Stretch._fields))
-    lengths, calls_of, codes, begins, stops, waits_for, tail = np.ascontiguousarray(numbers.T)
+    waits = np.array([is_sync_call(name) for name in names], dtype=bool) & (first == last)
+    kinds = list(zip(names, (launches | held | (first != last)).tolist(), strict=True))
+    causes = {kind: CAUSE_CODES[cause_of_call(kind[0], starts_work=kind[1])] for kind in set(kinds)}
+    call_codes = np.array([causes[kind] for kind in kinds], dtype=np.int64)
+    # What lies between two calls, and after the last one.
+    between = np.stack((np.append(0, call_ends), np.append(call_starts, end - begin)), axis=1)
+    following = np.flatnonzero(between[:, 1] > between[:, 0])
+    between, collected = between[following], _one_by_one(gc_starts, gc_ends)
+    at, around = interval.overlaps(collected, between)
+    silent, of_silent = interval.holes(collected, between)
+    collecting_from = np.maximum(collected[at, 0], between[around, 0])
+    collecting_to = np.minimum(collected[at, 1], between[around, 1])
+    holding = np.flatnonzero(held & ~waits)
+    stretches = [
+        (following[around], collecting_from, collecting_to, CAUSE_CODES["gc"], 0, 0),
+        (following[of_silent], *silent.T, -1, 0, 0),
+        (np.arange(len(names)), call_starts, np.where(waits, call_ends, launched), call_codes, first, last),
+        (holding, launched[holding], call_ends[holding], CAUSE_CODES["sync_wait"], last[holding], last[holding]),
+    ]
+    numbers = np.concatenate([np.stack(np.broadcast_arrays(*each)) for each in stretches], axis=1)
+    calls_of, froms, tos, codes, begins, stops = numbers[:, np.lexsort(numbers[1::-1])]
+    lengths, waits_for, tail = tos - froms, np.full(len(codes), -1), np.zeros(len(codes), dtype=np.int64)
+    activity_ends = ends.tolist()
+    for row in np.flatnonzero((codes == CAUSE_CODES["sync_wait"]) & (begins == stops)).tolist():
+        waits_for[row], tail[row] = _wait(int(froms[row]), int(tos[row]), activity_ends, int(stops[row]))
     launched_by = np.full(len(starts), -1)
-    launched_by[len(starts) - (stops - begins).sum() :] = np.repeat(np.arange(len(stretches)), stops - begins)
+    launched_by[len(starts) - (stops - begins).sum() :] = np.repeat(np.arange(len(codes)), stops - begins)
     edges = np.concatenate(([0], np.cumsum(lengths)))
     within = np.stack((edges[:-1], edges[1:]), axis=1)
-    kinds = [(names[each.call], each.last - each.first) for each in stretches if each.last > each.first]
-    launches = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
+    launching = np.flatnonzero(stops > begins)
+    counts = (stops - begins)[launching].tolist()
+    launch_kinds = [(names[call], count) for call, count in zip(calls_of[launching].tolist(), counts, strict=True)]
+    numbered = {kind: number for number, kind in enumerate(dict.fromkeys(launch_kinds))}
     overhead, full = (interval.covered_within(found, within).astype(np.float64) for found in overhead_and_full)
     return HostStep(
         starts=starts.astype(np.float64),
@@ -226,8 +235,8 @@ def _host_step(
         collecting=float(interval.length(interval.union(gc_starts, gc_ends))),
         threads=threads,
         call_names=names,
-        launches=[*launches],
-        launch_kinds=np.array([launches[kind] for kind in kinds], dtype=np.int64),
+        launches=[*numbered],
+        launch_kinds=np.array([numbered[kind] for kind in launch_kinds], dtype=np.int64),
         lengths=lengths.astype(np.float64),
         overhead=overhead,
         full=full,
@@ -240,40 +249,19 @@ def _host_step(
     )
 
 
-class _Stretch(NamedTuple):
-    """A row of `HostStep`."""
-
-    length: int
-    call: int
-    code: int = -1
-    first: int = 0
-    last: int = 0
-    waits_for: int = -1
-    tail: int = 0
+def _one_by_one(starts: Ints, ends: Ints) -> Intervals:
+    """The stretches in order, without what an earlier one covers."""
+    order = np.lexsort((ends, starts))
+    starts, ends = starts[order], ends[order]
+    reach = np.concatenate(([0], np.maximum.accumulate(ends)[:-1])) if len(ends) else ends
+    return np.stack((np.maximum(starts, reach), ends), axis=1)[ends > reach]
 
 
-def _add_between(stretches: list[_Stretch], start: int, stop: int, call: int, gc: deque[tuple[int, int]]) -> None:
-    """What lies between two calls, collections apart; those that are over are taken from `gc`."""
-    while gc and gc[0][0] < stop:
-        begun, over = gc[0]
-        if over > start:
-            if begun > start:
-                stretches.append(_Stretch(begun - start, call))
-            stretches.append(_Stretch(min(over, stop) - max(begun, start), call, CAUSE_CODES["gc"]))
-            start = min(over, stop)
-        if over > stop:
-            break
-        gc.popleft()
-    if stop > start:
-        stretches.append(_Stretch(stop - start, call))
-
-
-def _wait(start: int, stop: int, call: int, ends: list[int], launched: int) -> _Stretch:
-    """For one of the activities that were `launched`: so many, which ended so."""
+def _wait(start: int, stop: int, ends: list[int], launched: int) -> tuple[int, int]:
+    """For which of the activities that were `launched`, so many, which ended so; and how long it went on after that."""
     looked_at = range(max(launched - MOST_LOOKED_AT, 0), launched)
     waited = max((at for at in looked_at if ends[at] <= stop + CLOCK_NS), key=ends.__getitem__, default=-1)
-    tail = stop - max(start, ends[waited]) if waited >= 0 else stop - start
-    return _Stretch(stop - start, call, CAUSE_CODES["sync_wait"], waits_for=waited, tail=tail)
+    return waited, stop - max(start, ends[waited]) if waited >= 0 else stop - start
 
 
 def replay(step: HostStep, cost: HostCost) -> Replayed:
