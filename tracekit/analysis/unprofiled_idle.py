@@ -213,21 +213,21 @@ def estimate_idle(
         told = _tell(light, scope, devices[0])
         host = replace(host, told_us=()) if host else None
     matches = [_match(step, told, at % len(told.steps)) for at, step in enumerate(steps)]
-    by_rule = _by_rule(steps, matches, told, rules, host, collecting)
     # A rule's figure is the mean over steps; what the first rule says of each step alone is possible too. One that
     # something disturbed is no call like others: of several the longest and the shortest quarters do not count.
-    order = np.argsort([sum(step.lengths.tolist()) for step in steps], kind="stable")
+    order = np.argsort([step.lengths.sum() for step in steps], kind="stable").tolist()
     middle = order[len(order) // 4 : len(order) - len(order) // 4]
-    means = np.array([[found[at].causes for at in middle] for found in by_rule]).mean(axis=1) / 1e3
-    each_step = np.array([by_rule[0][at].causes for at in middle]) / 1e3
+    by_rule = _by_rule(steps, matches, middle, told, rules, host, collecting)
+    means = np.array([[step.causes for step in found] for found in by_rule]).mean(axis=1) / 1e3
+    each_step = np.array([step.causes for step in by_rule[0]]) / 1e3
     us = means[0]
     every = np.concatenate((means, each_step))
     doubt = us / max(us.sum(), 1e-9) * doubt_us
     # What has no match may have any of the causes that it might have.
-    unaligned = np.array([by_rule[0][at].unaligned for at in middle]).mean(axis=0) / 1e3
+    unaligned = np.array([step.unaligned for step in by_rule[0]]).mean(axis=0) / 1e3
     doubt_high = doubt + np.where(unaligned > 0, unaligned.sum() - unaligned, 0.0)
     low, high = np.maximum(every.min(axis=0) - doubt - unaligned, 0.0), every.max(axis=0) + doubt_high
-    after = np.array([by_rule[0][at].after_sync for at in middle]).mean(axis=0) / 1e3
+    after = np.array([step.after_sync for step in by_rule[0]]).mean(axis=0) / 1e3
     return IdleEstimate(
         causes=_between(us, low, high),
         after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
@@ -238,12 +238,13 @@ def estimate_idle(
 def _by_rule(
     recorded: list[HostStep],
     matches: list[_Match],
+    asked: list[int],
     told: Told,
     rules: Sequence[Rule],
     host: Host | None,
     collecting: Quartiles | None,
 ) -> list[list[_Divided]]:
-    """Each step's idle time, for each of the rules."""
+    """The idle time of the steps at the positions that are asked for, for each of the rules."""
     likely = (rules[0].operator_ns, rules[0].span_ns)
 
     @cache
@@ -269,7 +270,8 @@ def _by_rule(
 
     @cache
     def run_again(cost: HostCost, pace: _Pace) -> list[tuple[HostStep, Replayed]]:
-        return [(step, replay(step, cost)) for step in at_pace(pace)]
+        paced = at_pace(pace)
+        return [(paced[at], replay(paced[at], cost)) for at in asked]
 
     @cache
     def at_pace(pace: _Pace) -> list[HostStep]:
@@ -282,8 +284,8 @@ def _by_rule(
     @cache
     def divide(cost: HostCost, events: tuple[float, float], pace: _Pace, in_order: bool) -> list[_Divided]:
         reading = read_at(events, pace.told, pace.told, by_clock(pace)[1])
-        again = zip(run_again(cost, pace), matches, strict=True)
-        return [_divide(*each, match, reading, in_order=in_order) for each, match in again]
+        again = zip(run_again(cost, pace), asked, strict=True)
+        return [_divide(*each, matches[at], reading, in_order=in_order) for each, at in again]
 
     found = []
     for rule in rules:
@@ -526,8 +528,11 @@ class _Reading:
         self._edges = np.concatenate(([0], edges)).astype(np.float64)
         self._measured = np.concatenate(([0.0], np.cumsum(both)))
         codes = np.stack((np.full(len(starts), told.unrecorded), timeline.codes), axis=1).ravel()
-        # How much of the measure each cause has until then; causes that have nothing are left out.
-        self._codes = np.unique([told.unrecorded, *np.flatnonzero(np.bincount(codes, weights=both))])
+        # How much of the measure each cause has until then; what has nothing is left out, causes too.
+        kept = np.flatnonzero(both > 0)
+        both, codes = both[kept], codes[kept]
+        self._reached = np.append(0.0, self._measured[kept + 1])
+        self._codes = np.flatnonzero(np.bincount(np.append(codes, told.unrecorded)))
         self._rows = np.append(np.searchsorted(self._codes, codes), 0)
         self._by_code = np.zeros((len(self._codes), len(both) + 1))
         np.cumsum(np.where(codes == self._codes[:, np.newaxis], both, 0.0), axis=1, out=self._by_code[:, 1:])
@@ -556,13 +561,13 @@ class _Reading:
     def _causes_until(self, measured: Floats) -> Floats:
         """What each of the causes has of the line's first so much: `np.interp` of every row at once, where all but the
         cause of a piece stay as they are throughout."""
-        at = np.maximum(np.searchsorted(self._measured, measured, side="right") - 1, 0)
-        behind = np.minimum(at + 1, len(self._measured) - 1)
+        at = np.maximum(np.searchsorted(self._reached, measured, side="right") - 1, 0)
+        behind = np.minimum(at + 1, len(self._reached) - 1)
         until: Floats = self._by_code[:, at]
         own = self._rows[at], np.arange(len(at))
-        width = self._measured[behind] - self._measured[at]
+        width = self._reached[behind] - self._reached[at]
         slopes = (self._by_code[self._rows[at], behind] - until[own]) / np.where(width > 0, width, 1.0)
-        until[own] += slopes * np.maximum(measured - self._measured[at], 0.0)
+        until[own] += slopes * np.maximum(measured - self._reached[at], 0.0)
         return until
 
     def _until(self, moments: Floats) -> Floats:
