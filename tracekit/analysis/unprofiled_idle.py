@@ -260,7 +260,11 @@ def _by_rule(
         if not pace.ratios or pace.by_clock == "none":
             return [np.zeros(len(lengths)) for lengths in between], 0.0
         reading = read_at(likely, pace.told, pace.told / float(np.median(pace.ratios)))
-        shares = [reading.causes(each.begins, each.ends, each.shares)[:, BY_THE_CLOCK].sum(axis=1) for each in matches]
+        shares = [np.zeros(len(lengths)) for lengths in between]
+        for step, match, share in zip(recorded, matches, shares, strict=True):
+            silent = step.codes == -1
+            found = reading.causes(match.begins[silent], match.ends[silent], match.shares[silent])
+            share[silent] = found[:, BY_THE_CLOCK].sum(axis=1)
         if pace.by_clock == "all" or host is None or len(host.off_cpu_us) != len(recorded):
             return shares, 1.0
         python = [lengths * share for lengths, share in zip(between, shares, strict=True)]
