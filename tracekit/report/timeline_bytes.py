@@ -19,6 +19,8 @@ from tracekit.report.words.common import family_kind
 #: Ticks of time are 10 ns.
 TICKS_PER_US = 100
 NO_GROUP = 65_535
+#: Starts, durations and labels of bars.
+Columns = tuple[Floats, Floats, Ints]
 #: Streams with a lane of their own; the others share the last one.
 MOST_LANES = 5
 #: What is drawn together may have pauses of this share of its length.
@@ -61,14 +63,17 @@ def with_longest_bars(timeline: StepTimeline, most: int) -> StepTimeline:
     return _with_labels_in_use(replace(timeline, work=work, positions=positions, gaps=gaps, host=host))
 
 
-def with_short_events_together(timeline: StepTimeline, least_us: float) -> StepTimeline:
+def as_columns(bars: Bars) -> Columns:
+    return np.array(bars.starts_us), np.array(bars.durations_us), np.array(bars.labels)
+
+
+def with_short_events_together(timeline: StepTimeline, host: Columns, least_us: float) -> StepTimeline:
     """With one bar for neighbouring host events that are shorter than that and begin in the same stretch of that
     length, short pauses between them included. It has the cause that took most of their time, and the name of the
-    longest event of that cause."""
-    host = timeline.host
-    if not host.labels:
+    longest event of that cause. `host` are its host events as columns."""
+    starts, lengths, labels = host
+    if not len(labels):
         return timeline
-    starts, lengths, labels = np.array(host.starts_us), np.array(host.durations_us), np.array(host.labels)
     ends, first = starts + lengths, first_together(starts, lengths, least_us)
     last = np.append(first[1:], len(starts)) - 1
     bar = np.repeat(np.arange(len(first)), last - first + 1)
@@ -80,16 +85,13 @@ def with_short_events_together(timeline: StepTimeline, least_us: float) -> StepT
     longest = np.flatnonzero(of_leading == np.maximum.reduceat(of_leading, first)[bar])
     leading = labels[longest[np.searchsorted(longest, last, side="right") - 1]]
     numbers = {label: number for number, label in enumerate(timeline.labels)}
-    told = [
-        label
-        if alone
-        else numbers.setdefault(
-            Label(f"{timeline.labels[label].name} and others", timeline.labels[label].kind), len(numbers)
-        )
-        for label, alone in zip(leading.tolist(), (first == last).tolist(), strict=True)
-    ]
-    durations = ends[last] - starts[first]
-    bars = Bars(tuple(starts[first].tolist()), tuple(durations.tolist()), tuple(told), (0,) * len(told), host.left_out)
+    told, several = np.arange(len(numbers)), np.flatnonzero(last > first)
+    for label in dict.fromkeys(leading[several].tolist()):
+        name, kind = timeline.labels[label].name, timeline.labels[label].kind
+        told[label] = numbers.setdefault(Label(f"{name} and others", kind), len(numbers))
+    leading[several] = told[leading[several]]
+    begins, took, leads = (each.tolist() for each in (starts[first], ends[last] - starts[first], leading))
+    bars = Bars(tuple(begins), tuple(took), tuple(leads), (0,) * len(first), timeline.host.left_out)
     return _with_labels_in_use(replace(timeline, labels=tuple(numbers), host=bars))
 
 

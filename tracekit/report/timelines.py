@@ -5,8 +5,6 @@ import gzip
 from pathlib import PurePath
 from typing import Any
 
-import numpy as np
-
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timeline import StepTimeline
@@ -17,6 +15,7 @@ from tracekit.report.sections.groups import distinct_places, group_label
 from tracekit.report.timeline_bytes import (
     MOST_LANES,
     NO_GROUP,
+    as_columns,
     bars_of,
     first_together,
     gaps_are_holes,
@@ -139,10 +138,13 @@ def _with_operators(sides: Drawn) -> Drawn | None:
         return None
     together, least_us = rich, LEAST_TOGETHER_US
     kept = sum(len(each.work.labels) + len(each.gaps.labels) for *_, each in rich)
-    hosts = [(np.array(each.host.starts_us), np.array(each.host.durations_us)) for *_, each in rich]
+    hosts = [as_columns(each.host) for *_, each in rich]
     while not (fits := _fits(together, MOST_RICH_BYTES)) and least_us < max(each.length_us for *_, each in rich):
-        if _may_fit(kept + sum(len(first_together(*times, least_us)) for times in hosts), MOST_RICH_BYTES):
-            together = tuple((letter, side, with_short_events_together(each, least_us)) for letter, side, each in rich)
+        if _may_fit(kept + sum(len(first_together(*host[:2], least_us)) for host in hosts), MOST_RICH_BYTES):
+            together = tuple(
+                (letter, side, with_short_events_together(each, host, least_us))
+                for (letter, side, each), host in zip(rich, hosts, strict=True)
+            )
         least_us *= 1.5
     return together if fits else None
 
