@@ -101,9 +101,9 @@ def divide_and_place(
     return study.divided[len(gaps.starts) :], placed
 
 
-def leading_causes(trace: Trace, scope: Scope, gaps: Gaps) -> list[str]:
-    """For each gap the cause that most of it is due to."""
-    return [IDLE_CAUSES[code] for code in _study(trace, scope, gaps).divided.argmax(axis=1).tolist()]
+def leading_causes(trace: Trace, timeline: Timeline, gaps: Gaps) -> list[str]:
+    """For each gap the cause that most of it is due to, by what its threads did."""
+    return [IDLE_CAUSES[code] for code in _divide(gaps, timeline, _unrecorded(trace)).argmax(axis=1).tolist()]
 
 
 def _study(trace: Trace, scope: Scope, gaps: Gaps) -> _Study:
@@ -112,10 +112,14 @@ def _study(trace: Trace, scope: Scope, gaps: Gaps) -> _Study:
     threads = {*np.unique(gaps.thread).tolist(), *np.unique(gaps.other).tolist()} - {-1}
     timeline = lay_flat(trace, threads | syncing_threads(scope, launching), launching)
     waits = find_waits(timeline)
-    # Silence is Python, if operators were recorded at all; else nobody can tell.
-    unrecorded = "python" if (trace.host["kind"] == "op").any() else "unattributed"
+    unrecorded = _unrecorded(trace)
     divided, drained = _divide(gaps, timeline, unrecorded), find_drained(gaps, waits, timeline)
     return _Study(gaps, divided, drained, timeline, waits, unrecorded)
+
+
+def _unrecorded(trace: Trace) -> str:
+    """Silence is Python, if operators were recorded at all; else nobody can tell."""
+    return "python" if (trace.host["kind"] == "op").any() else "unattributed"
 
 
 def _divide(gaps: Gaps, timeline: Timeline, unrecorded: str) -> Ints:
