@@ -305,7 +305,9 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
         each = zip(activities[low:high].tolist(), launched, *(column[low:high] for column in told), strict=True)
         for one, launch, behind, delay, on_stream, gap, own_end, own_start in each:
             ready, free = ends[behind] + delay, ends[on_stream] + gap
-            begun = max(launch, ready, free)
+            # `max` would take five times as long.
+            begun = ready if ready > launch else launch
+            begun = free if free > begun else begun
             waited[one] = begun > launch or ready == launch
             starts[one], ends[one] = begun, begun + own_end - own_start
         if wait < len(lengths):

@@ -627,12 +627,12 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
         width = shares[:, 1] - shares[:, 0]
         inside = np.stack((starts[silent] - begins[of], stops[silent] - begins[of]), axis=1) / whole[:, np.newaxis]
         shares = shares[:, :1] + inside * width[:, np.newaxis]
-    found = reading.causes(match.begins[of], match.ends[of], shares)
-    parts[silent] = found * lengths[silent, np.newaxis]
+    found = reading.causes(match.begins[of], match.ends[of], shares) * lengths[silent, np.newaxis]
+    parts[silent] = found
     causes += parts.sum(axis=0)
     # The GPU ran dry while a call waited for it: what the host did from then on.
     dried = np.append(step.waits_for, -1)[np.minimum(first, len(step.waits_for))] >= 0
     follows = dried[gaps] & (rows > first[gaps])
     after_sync += parts[follows].sum(axis=0)
-    unaligned = parts[silent][~match.matched[of]].sum(axis=0)
+    unaligned = found[~match.matched[of]].sum(axis=0)
     return _Divided(causes, after_sync, unaligned)
