@@ -56,8 +56,11 @@ def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     for device, windows in scope.step_windows.items():
         # A gap that lasts over several steps is divided between them at their edges. Where steps overlap on the GPU a
         # piece is in each of them, as it is in their idle times: a step's are those from its start to its end.
-        pieces = cut_at(gaps.at(np.flatnonzero(gaps.device == device)), windows.ravel())
-        sums = np.cumsum(_divide(pieces, study.timeline, study.unrecorded), axis=0)
+        own = np.flatnonzero(gaps.device == device)
+        pieces = cut_at(gaps.at(own), windows.ravel())
+        whole = len(pieces.starts) == len(own)
+        divided = study.divided[own] if whole else _divide(pieces, study.timeline, study.unrecorded)
+        sums = np.cumsum(divided, axis=0)
         sums = np.concatenate((np.zeros((1, len(IDLE_CAUSES)), dtype=np.int64), sums))
         first, last = (np.searchsorted(pieces.starts, windows[:, at]) for at in (0, 1))
         by_step += sums[last] - sums[first]

@@ -171,7 +171,8 @@ def _fits(sides: Drawn, room: int) -> bool:
         return False
     if sum(json_bytes(named(each)) for each in timelines) > MOST_NAME_BYTES:
         return False
-    return len(gzip.compress(b"".join(packed(each, {}) for each in timelines))) <= room
+    whole = b"".join(packed(each, {}) for each in timelines)
+    return len(whole) < room or len(gzip.compress(whole)) <= room
 
 
 def _may_fit(bars: int, room: int) -> bool:
