@@ -116,22 +116,25 @@ def packed(timeline: StepTimeline, groups: dict[int, int]) -> bytes:
     of_groups = np.array([groups.get(at, NO_GROUP) for at in timeline.positions])
     lanes = np.minimum(np.array(timeline.work.lanes, dtype=np.int64), MOST_LANES - 1)
     columns = []
-    for bars in bars_of(timeline):
-        starts, durations = _ticks(bars)
+    ticks = [_ticks(bars) for bars in bars_of(timeline)]
+    for bars, (starts, durations) in zip(bars_of(timeline), ticks, strict=True):
         begins, labels = np.diff(starts, prepend=0), np.array(bars.labels)
         columns.append((_by_bytes(begins, "<u4"), _by_bytes(durations, "<u4"), _by_bytes(labels, "<u2")))
     work, gaps, host = columns
-    untold = gaps[2:] if gaps_are_holes(timeline) else gaps
+    untold = gaps[2:] if _are_holes(ticks[0], ticks[1], timeline.length_us) else gaps
     return b"".join((*work, _by_bytes(of_groups, "<u2"), _by_bytes(lanes, "<u1"), *untold, *host))
 
 
 def gaps_are_holes(timeline: StepTimeline) -> bool:
     """Whether the gaps are what the work leaves free, to a tick: the page's script finds those by itself."""
-    (starts, durations), (gap_starts, gap_durations) = _ticks(timeline.work), _ticks(timeline.gaps)
+    return _are_holes(_ticks(timeline.work), _ticks(timeline.gaps), timeline.length_us)
+
+
+def _are_holes(work: tuple[Ints, Ints], gaps: tuple[Ints, Ints], length_us: float) -> bool:
+    starts, durations = work
     begin = np.concatenate(([0], np.maximum.accumulate(starts + durations)))
-    end = np.concatenate((starts, [round(timeline.length_us * TICKS_PER_US)]))
-    found = np.stack((begin, end - begin))[:, end > begin]
-    told = np.stack((gap_starts, gap_durations))
+    end = np.concatenate((starts, [round(length_us * TICKS_PER_US)]))
+    found, told = np.stack((begin, end - begin))[:, end > begin], np.stack(gaps)
     return found.shape == told.shape and bool((np.abs(found - told) <= 1).all())
 
 
