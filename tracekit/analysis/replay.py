@@ -192,16 +192,15 @@ def _host_step(
     call_codes = np.array([causes[kind] for kind in kinds], dtype=np.int64)
     # What lies between two calls, and after the last one.
     between = np.stack((np.append(0, call_ends), np.append(call_starts, end - begin)), axis=1)
-    following = np.flatnonzero(between[:, 1] > between[:, 0])
-    between, collected = between[following], _one_by_one(gc_starts, gc_ends)
+    collected = _one_by_one(gc_starts, gc_ends)
     at, around = interval.overlaps(collected, between)
     silent, of_silent = interval.holes(collected, between)
     collecting_from = np.maximum(collected[at, 0], between[around, 0])
     collecting_to = np.minimum(collected[at, 1], between[around, 1])
     holding = np.flatnonzero(held & ~waits)
     stretches = [
-        (following[around], collecting_from, collecting_to, CAUSE_CODES["gc"], 0, 0),
-        (following[of_silent], *silent.T, -1, 0, 0),
+        (around, collecting_from, collecting_to, CAUSE_CODES["gc"], 0, 0),
+        (of_silent, *silent.T, -1, 0, 0),
         (np.arange(len(names)), call_starts, np.where(waits, call_ends, launched), call_codes, first, last),
         (holding, launched[holding], call_ends[holding], CAUSE_CODES["sync_wait"], last[holding], last[holding]),
     ]
