@@ -84,6 +84,7 @@ def clipped_within(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit // 2]}…{text[len(text) - (limit - 1 - limit // 2) :]}"
 
 
+@cache
 def short_kernel_name(name: str, limit: int = 64) -> str:
     """`void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, ...>(int, ...)` is
     `vectorized_elementwise_kernel<CUDAFunctor_add>`. Names that are no C++ signatures are only clipped."""

@@ -22,7 +22,7 @@ from tracekit.reading.sides import load_side
 from tracekit.reading.traces import Reading
 from tracekit.report import timelines as drawing
 from tracekit.report.sections.idle import cause_table
-from tracekit.report.timeline_bytes import NO_GROUP, with_short_events_together
+from tracekit.report.timeline_bytes import NO_GROUP, as_columns, with_short_events_together
 from tracekit.report.timelines import (
     ALIKE,
     BY_NAMES,
@@ -474,12 +474,12 @@ def test_what_is_drawn_together_has_the_cause_of_most_of_its_time_and_covers_wha
     host = Bars(starts, lengths, (0, 1, 2, 1, 0, 0, 2, 2), (0,) * 8, 0)
     none = Bars((), (), (), (), 0)
     timeline = StepTimeline(0, 50.0, 0, 0, (7,), labels, none, (), none, host)
-    told = with_short_events_together(timeline, 10.0)
+    told = with_short_events_together(timeline, as_columns(host), 10.0)
     names = [(told.labels[at].name, told.labels[at].kind) for at in told.host.labels]
     alone = [("add", "op_dispatch"), ("cudaLaunchKernel", "launch_call"), ("cudaLaunchKernel", "launch_call")]
     assert names in ([("add and others", "op_dispatch"), *alone], [("mul and others", "op_dispatch"), *alone])
     assert (told.host.starts_us, told.host.durations_us) == ((0, 10, 40, 45), (9.5, 30, 1, 1))
-    assert with_short_events_together(timeline, 0.5).host == host
+    assert with_short_events_together(timeline, as_columns(host), 0.5).host == host
 
 
 def test_a_trace_alone_speaks_of_no_other_recording():

@@ -56,8 +56,11 @@ def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     for device, windows in scope.step_windows.items():
         # A gap that lasts over several steps is divided between them at their edges. Where steps overlap on the GPU a
         # piece is in each of them, as it is in their idle times: a step's are those from its start to its end.
-        pieces = cut_at(gaps.at(np.flatnonzero(gaps.device == device)), windows.ravel())
-        sums = np.cumsum(_divide(pieces, study.timeline, study.unrecorded), axis=0)
+        own = np.flatnonzero(gaps.device == device)
+        pieces = cut_at(gaps.at(own), windows.ravel())
+        whole = len(pieces.starts) == len(own)
+        divided = study.divided[own] if whole else _divide(pieces, study.timeline, study.unrecorded)
+        sums = np.cumsum(divided, axis=0)
         sums = np.concatenate((np.zeros((1, len(IDLE_CAUSES)), dtype=np.int64), sums))
         first, last = (np.searchsorted(pieces.starts, windows[:, at]) for at in (0, 1))
         by_step += sums[last] - sums[first]
@@ -101,9 +104,9 @@ def divide_and_place(
     return study.divided[len(gaps.starts) :], placed
 
 
-def leading_causes(trace: Trace, scope: Scope, gaps: Gaps) -> list[str]:
-    """For each gap the cause that most of it is due to."""
-    return [IDLE_CAUSES[code] for code in _study(trace, scope, gaps).divided.argmax(axis=1).tolist()]
+def leading_causes(trace: Trace, timeline: Timeline, gaps: Gaps) -> list[str]:
+    """For each gap the cause that most of it is due to, by what its threads did."""
+    return [IDLE_CAUSES[code] for code in _divide(gaps, timeline, _unrecorded(trace)).argmax(axis=1).tolist()]
 
 
 def _study(trace: Trace, scope: Scope, gaps: Gaps) -> _Study:
@@ -112,10 +115,14 @@ def _study(trace: Trace, scope: Scope, gaps: Gaps) -> _Study:
     threads = {*np.unique(gaps.thread).tolist(), *np.unique(gaps.other).tolist()} - {-1}
     timeline = lay_flat(trace, threads | syncing_threads(scope, launching), launching)
     waits = find_waits(timeline)
-    # Silence is Python, if operators were recorded at all; else nobody can tell.
-    unrecorded = "python" if (trace.host["kind"] == "op").any() else "unattributed"
+    unrecorded = _unrecorded(trace)
     divided, drained = _divide(gaps, timeline, unrecorded), find_drained(gaps, waits, timeline)
     return _Study(gaps, divided, drained, timeline, waits, unrecorded)
+
+
+def _unrecorded(trace: Trace) -> str:
+    """Silence is Python, if operators were recorded at all; else nobody can tell."""
+    return "python" if (trace.host["kind"] == "op").any() else "unattributed"
 
 
 def _divide(gaps: Gaps, timeline: Timeline, unrecorded: str) -> Ints:

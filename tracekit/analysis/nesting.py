@@ -143,8 +143,8 @@ class Line(Struct, frozen=True, eq=False):
 
     def place(self, lanes: Ints, moments: Ints) -> Ints:
         """Where on the line these moments of these lanes are; -1, which is before everything, for lanes it has not."""
-        at = np.minimum(np.searchsorted(self.lanes, lanes), max(len(self.lanes) - 1, 0))
-        return np.where(np.isin(lanes, self.lanes), at * self.length_ns + moments, -1)
+        at = np.searchsorted(self.lanes, lanes)
+        return np.where(np.append(self.lanes, NEVER)[at] == lanes, at * self.length_ns + moments, -1)
 
 
 def make_line(trace: Trace, lanes: Iterable[int]) -> Line:

@@ -7,9 +7,8 @@ that was recorded. A call that waited for the GPU waits for the same work again.
 
 from __future__ import annotations
 
-from collections import deque
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -83,7 +82,9 @@ class HostStep(Struct, frozen=True, eq=False):
     last when it began, and `on_stream`, the one before it on its stream: -1 for none. `delays` is how long after its
     launch each began, or a queued one after the one before; `between` what is usual of the queued ones, and `latency`
     of the others. `hidden` launches were made while another thread was in a call. `collecting` is how long collections
-    took in all, with the calls in them. `threads` and `call_names` are of the calls.
+    took in all, with the calls in them. `threads` and `call_names` are of the calls; `launches` are the names of those
+    that launched, each once with how many activities, and `launch_kinds` the positions among them of the stretches that
+    launched.
     """
 
     starts: Floats
@@ -100,6 +101,8 @@ class HostStep(Struct, frozen=True, eq=False):
     collecting: float
     threads: list[int]
     call_names: list[str]
+    launches: list[tuple[str, int]]
+    launch_kinds: Ints
     lengths: Floats
     overhead: Floats
     full: Floats
@@ -163,7 +166,7 @@ def _host_step(
     of_all, launches_of_all = calls["thread"].to_numpy(), calls["launches"].fill_null(value=False).to_numpy()
     around = np.maximum.accumulate(np.where(outer, np.arange(len(outer)), 0))
     hidden = int((launches_of_all & ~outer & (of_all != of_all[around])).sum())
-    launches = launches_of_all[rows].tolist()
+    launches = launches_of_all[rows]
     # A copy that held its caller was launched when it began.
     held = waits_from[outer] >= 0
     launched = np.where(held, np.clip(waits_from[outer] - begin, call_starts, call_ends), call_ends)
@@ -183,27 +186,38 @@ def _host_step(
     delays = np.where(queued, starts - ends[before], starts - launch_ends).astype(np.float64)
     alone = delays[~queued & (delays > 0)]
     gc_starts, gc_ends = (np.clip(each - begin, 0, end - begin) for each in columns(collections, "start_ns", "end_ns"))
-    gc = deque(sorted(zip(gc_starts.tolist(), gc_ends.tolist(), strict=True)))
-    stretches: list[_Stretch] = []
-    activity_ends, reached = ends.tolist(), 0
-    of_calls = (call_starts, call_ends, launched, held, first, last)
-    calls_made = zip(names, launches, *(each.tolist() for each in of_calls), strict=True)
-    for at, (name, starts_work, start, stop, launch, holds, low, high) in enumerate(calls_made):
-        _add_between(stretches, reached, start, at, gc)
-        if is_sync_call(name) and low == high:
-            stretches.append(_wait(start, stop, at, activity_ends, low))
-        else:
-            cause = cause_of_call(name, starts_work=starts_work or holds or low != high)
-            stretches.append(_Stretch(launch - start, at, CAUSE_CODES[cause], low, high))
-            stretches += [_wait(launch, stop, at, activity_ends, high)] if holds else []
-        reached = stop
-    _add_between(stretches, reached, end - begin, len(names), gc)
-    numbers = np.fromiter(chain.from_iterable(stretches), dtype=np.int64).reshape(-1, len(_Stretch._fields))
-    lengths, calls_of, codes, begins, stops, waits_for, tail = np.ascontiguousarray(numbers.T)
+    waits = np.array([is_sync_call(name) for name in names], dtype=bool) & (first == last)
+    kinds = list(zip(names, (launches | held | (first != last)).tolist(), strict=True))
+    causes = {kind: CAUSE_CODES[cause_of_call(kind[0], starts_work=kind[1])] for kind in set(kinds)}
+    call_codes = np.array([causes[kind] for kind in kinds], dtype=np.int64)
+    # What lies between two calls, and after the last one.
+    between = np.stack((np.append(0, call_ends), np.append(call_starts, end - begin)), axis=1)
+    collected = _one_by_one(gc_starts, gc_ends)
+    at, around = interval.overlaps(collected, between)
+    silent, of_silent = interval.holes(collected, between)
+    collecting_from = np.maximum(collected[at, 0], between[around, 0])
+    collecting_to = np.minimum(collected[at, 1], between[around, 1])
+    holding = np.flatnonzero(held & ~waits)
+    stretches = [
+        (around, collecting_from, collecting_to, CAUSE_CODES["gc"], 0, 0),
+        (of_silent, *silent.T, -1, 0, 0),
+        (np.arange(len(names)), call_starts, np.where(waits, call_ends, launched), call_codes, first, last),
+        (holding, launched[holding], call_ends[holding], CAUSE_CODES["sync_wait"], last[holding], last[holding]),
+    ]
+    numbers = np.concatenate([np.stack(np.broadcast_arrays(*each)) for each in stretches], axis=1)
+    calls_of, froms, tos, codes, begins, stops = numbers[:, np.lexsort(numbers[1::-1])]
+    lengths, waits_for, tail = tos - froms, np.full(len(codes), -1), np.zeros(len(codes), dtype=np.int64)
+    activity_ends = ends.tolist()
+    for row in np.flatnonzero((codes == CAUSE_CODES["sync_wait"]) & (begins == stops)).tolist():
+        waits_for[row], tail[row] = _wait(int(froms[row]), int(tos[row]), activity_ends, int(stops[row]))
     launched_by = np.full(len(starts), -1)
-    launched_by[len(starts) - (stops - begins).sum() :] = np.repeat(np.arange(len(stretches)), stops - begins)
+    launched_by[len(starts) - (stops - begins).sum() :] = np.repeat(np.arange(len(codes)), stops - begins)
     edges = np.concatenate(([0], np.cumsum(lengths)))
     within = np.stack((edges[:-1], edges[1:]), axis=1)
+    launching = np.flatnonzero(stops > begins)
+    counts = (stops - begins)[launching].tolist()
+    launch_kinds = [(names[call], count) for call, count in zip(calls_of[launching].tolist(), counts, strict=True)]
+    numbered = {kind: number for number, kind in enumerate(dict.fromkeys(launch_kinds))}
     overhead, full = (interval.covered_within(found, within).astype(np.float64) for found in overhead_and_full)
     return HostStep(
         starts=starts.astype(np.float64),
@@ -220,6 +234,8 @@ def _host_step(
         collecting=float(interval.length(interval.union(gc_starts, gc_ends))),
         threads=threads,
         call_names=names,
+        launches=[*numbered],
+        launch_kinds=np.array([numbered[kind] for kind in launch_kinds], dtype=np.int64),
         lengths=lengths.astype(np.float64),
         overhead=overhead,
         full=full,
@@ -232,40 +248,19 @@ def _host_step(
     )
 
 
-class _Stretch(NamedTuple):
-    """A row of `HostStep`."""
-
-    length: int
-    call: int
-    code: int = -1
-    first: int = 0
-    last: int = 0
-    waits_for: int = -1
-    tail: int = 0
+def _one_by_one(starts: Ints, ends: Ints) -> Intervals:
+    """The stretches in order, without what an earlier one covers."""
+    order = np.lexsort((ends, starts))
+    starts, ends = starts[order], ends[order]
+    reach = np.concatenate(([0], np.maximum.accumulate(ends)[:-1])) if len(ends) else ends
+    return np.stack((np.maximum(starts, reach), ends), axis=1)[ends > reach]
 
 
-def _add_between(stretches: list[_Stretch], start: int, stop: int, call: int, gc: deque[tuple[int, int]]) -> None:
-    """What lies between two calls, collections apart; those that are over are taken from `gc`."""
-    while gc and gc[0][0] < stop:
-        begun, over = gc[0]
-        if over > start:
-            if begun > start:
-                stretches.append(_Stretch(begun - start, call))
-            stretches.append(_Stretch(min(over, stop) - max(begun, start), call, CAUSE_CODES["gc"]))
-            start = min(over, stop)
-        if over > stop:
-            break
-        gc.popleft()
-    if stop > start:
-        stretches.append(_Stretch(stop - start, call))
-
-
-def _wait(start: int, stop: int, call: int, ends: list[int], launched: int) -> _Stretch:
-    """For one of the activities that were `launched`: so many, which ended so."""
+def _wait(start: int, stop: int, ends: list[int], launched: int) -> tuple[int, int]:
+    """For which of the activities that were `launched`, so many, which ended so; and how long it went on after that."""
     looked_at = range(max(launched - MOST_LOOKED_AT, 0), launched)
     waited = max((at for at in looked_at if ends[at] <= stop + CLOCK_NS), key=ends.__getitem__, default=-1)
-    tail = stop - max(start, ends[waited]) if waited >= 0 else stop - start
-    return _Stretch(stop - start, call, CAUSE_CODES["sync_wait"], waits_for=waited, tail=tail)
+    return waited, stop - max(start, ends[waited]) if waited >= 0 else stop - start
 
 
 def replay(step: HostStep, cost: HostCost) -> Replayed:
@@ -273,12 +268,10 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
     lengths = np.maximum(step.lengths - step.overhead, 0.0) if cost.own_events else step.lengths
     # Of launches what recording adds to the call, and to what lies right before it.
     rows = np.flatnonzero(step.last > step.first)
-    calls, counts = step.calls[rows], (step.last - step.first)[rows]
-    kinds = [(step.call_names[call], count) for call, count in zip(calls.tolist(), counts.tolist(), strict=True)]
-    costs = {kind: cost.of_launch(*kind) for kind in set(kinds)}
+    calls, costs = step.calls[rows], np.array([cost.of_launch(*kind) for kind in step.launches])
     length, follows = lengths[rows], (rows > 0) & (step.codes[rows - 1] == -1) & (step.calls[rows - 1] == calls)
     both = length + np.where(follows, lengths[rows - 1], 0.0)
-    added = np.minimum(np.array([costs[kind] for kind in kinds]), np.maximum(both - LEAST_NS, 0.0))
+    added = np.minimum(costs[step.launch_kinds], np.maximum(both - LEAST_NS, 0.0))
     most = np.maximum(length - LEAST_NS, 0.0)
     of_call = np.minimum(added, most) if cost.in_call else added * (length / np.maximum(both, LEAST_NS))
     took, left, sooner = lengths.copy(), np.ones(len(lengths)), np.zeros(len(lengths))
@@ -297,7 +290,8 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
     gaps = np.minimum(step.starts - step.ends[step.on_stream], step.between)
     columns_told = (step.behind, step.delays, step.on_stream, gaps, step.ends, step.starts)
     told = [each[activities].tolist() for each in columns_told]
-    starts, ends, waited = step.starts.tolist(), step.ends.tolist(), (step.behind >= 0).tolist()
+    # What has no work before it, that is at position -1, waits for nothing.
+    starts, ends, waited = step.starts.tolist(), [*step.ends.tolist(), -np.inf], (step.behind >= 0).tolist()
     stretch_ends, now = np.zeros(len(lengths)), 0.0
     waits = np.flatnonzero(step.waits_for >= 0)
     tails = np.maximum(step.tail - cost.sync, np.minimum(step.tail, LEAST_NS))
@@ -308,16 +302,15 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
         low, high = np.searchsorted(of, (before, wait)).tolist()
         launched = (stretch_ends[of[low:high]] + after_launch[low:high]).tolist()
         each = zip(activities[low:high].tolist(), launched, *(column[low:high] for column in told), strict=True)
-        for one, begun, behind, delay, on_stream, gap, own_end, own_start in each:
-            waited[one] = False
-            if behind >= 0:
-                ready = ends[behind] + delay
-                begun, waited[one] = max(begun, ready), ready >= begun
-            if on_stream >= 0 and (ready := ends[on_stream] + gap) > begun:
-                begun, waited[one] = ready, True
+        for one, launch, behind, delay, on_stream, gap, own_end, own_start in each:
+            ready, free = ends[behind] + delay, ends[on_stream] + gap
+            # `max` would take five times as long.
+            begun = ready if ready > launch else launch
+            begun = free if free > begun else begun
+            waited[one] = begun > launch or ready == launch
             starts[one], ends[one] = begun, begun + own_end - own_start
         if wait < len(lengths):
             now = max(now, max(now, ends[step.waits_for[wait]]) + float(tails[wait]))
             stretch_ends[wait] = now
     stretch_ends[rows[follows] - 1] -= (added - of_call)[follows]
-    return Replayed(stretch_ends, np.array(starts), np.array(ends), np.array(waited, dtype=bool))
+    return Replayed(stretch_ends, np.array(starts), np.array(ends[:-1]), np.array(waited, dtype=bool))

@@ -21,7 +21,7 @@ from tracekit.analysis.idle import leading_causes
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of, in_launch_order
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.nesting import make_line, nearest, nest
-from tracekit.analysis.timeline import lay_flat
+from tracekit.analysis.timeline import Timeline, lay_flat
 from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.interpreter import collector_paused
 from tracekit.interval import Ints
@@ -257,7 +257,13 @@ def _drawn(trace: Trace, scope: Scope, work: pl.DataFrame) -> StepTimeline:
         gaps = gaps.within(np.arange(len(gaps.starts)), *np.clip((gaps.starts, gaps.ends), start, end))
         gaps = gaps.at(np.flatnonzero(gaps.ends > gaps.starts))
     kept = gaps.at(_longest(gaps.starts, gaps.ends, most=MOST_BARS))
-    causes = tuple(labels[Label("idle", cause)] for cause in leading_causes(trace, scope, kept))
+    # What the step's thread did; without steps the thread that launched most of the work.
+    launchers = scope.activities["launched_on"].drop_nulls()
+    most = int(launchers.mode().sort()[0]) if len(launchers) else -1
+    thread = scope.spans[at].thread if scope.spans else most
+    threads = {thread, *np.unique(kept.thread).tolist(), *np.unique(kept.other).tolist()} - {-1}
+    flat = lay_flat(trace, threads, launching_calls(scope.linked, scope.calls))
+    causes = tuple(labels[Label("idle", cause)] for cause in leading_causes(trace, flat, kept))
     return StepTimeline(
         step=scope.spans[at].index if scope.spans else None,
         length_us=(end - start) / 1e3,
@@ -267,7 +273,7 @@ def _drawn(trace: Trace, scope: Scope, work: pl.DataFrame) -> StepTimeline:
         work=replace(bars, lanes=tuple(map(streams.index, own["stream"]))),
         positions=tuple(own["place"].to_list()),
         gaps=_bars(kept.starts, kept.ends, start, causes, len(gaps.starts)),
-        host=_host_bars(trace, scope, at, labels, (start, end)),
+        host=_host_bars(flat, thread, labels, (start, end)),
         labels=tuple(labels),
     )
 
@@ -290,17 +296,12 @@ def _bars(starts: Ints, ends: Ints, origin: int, labels: tuple[int, ...], whole:
     return Bars(tuple(starts_us), tuple(durations_us), labels, (0,) * len(starts), whole - len(starts))
 
 
-def _host_bars(trace: Trace, scope: Scope, at: int, labels: Numbers, bounds: tuple[int, int]) -> Bars:
-    """What the step's thread did; without steps the thread that launched most of the work."""
-    launchers = scope.activities["launched_on"].drop_nulls()
-    if not scope.spans and not len(launchers):
-        return Bars((), (), (), (), 0)
-    thread = scope.spans[at].thread if scope.spans else int(launchers.mode().sort()[0])
-    flat = lay_flat(trace, [thread], launching_calls(scope.linked, scope.calls))
-    inside = np.flatnonzero((flat.ends > bounds[0]) & (flat.starts < bounds[1]) & (flat.ends > flat.starts))
-    starts, ends = (np.clip(each[inside], *bounds) for each in (flat.starts, flat.ends))
+def _host_bars(flat: Timeline, thread: int, labels: Numbers, bounds: tuple[int, int]) -> Bars:
+    begin, end = flat.line.place(np.full(2, thread), np.array(bounds)).tolist()
+    inside = np.flatnonzero((flat.ends > begin) & (flat.starts < end) & (flat.ends > flat.starts))
+    starts, ends = (np.clip(each[inside], begin, end) for each in (flat.starts, flat.ends))
     kept = _longest(starts, ends, most=MOST_HOST_BARS)
     codes = pl.Series("code", flat.codes[inside[kept]])
     told = flat.table.select("name")[flat.events[inside[kept]]].with_columns(codes)
     names = _numbered(told, lambda name, code: Label(name, IDLE_CAUSES[code]), labels)
-    return _bars(starts[kept], ends[kept], bounds[0], names, len(inside))
+    return _bars(starts[kept], ends[kept], begin, names, len(inside))

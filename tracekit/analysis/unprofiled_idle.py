@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -47,6 +48,8 @@ EQUALLY_FAST = 0.02
 MOST_APART = 10.0
 #: What lies between calls, and collections.
 NOT_IN_CALLS = (-1, GC)
+#: More calls than a step has.
+MOST_IN_UNIT = 1 << 32
 #: Of one trace alone so many in all, where each step counts as 200: a second.
 MOST_CALLS_ALONE, CALLS_OF_STEP = 50_000, 200
 #: A replay without costs may differ from the recording by this share of its idle time: work from outside the window.
@@ -115,13 +118,14 @@ def _is_possible(ratio: float) -> bool:
     return 1 / MOST_APART <= ratio <= MOST_APART
 
 
-class Unit(Struct, frozen=True, eq=False):
-    """The host's stretches up to a launch: the names of what it launched, those of the calls until then, and the
-    positions of what lies before each call, collections among them."""
+class _Units(Struct, frozen=True, eq=False):
+    """The host's stretches up to each launch, and what comes after the last one: the names of what each unit launched,
+    and of the calls until then; of each stretch its unit, and the position of its call among the unit's."""
 
-    launched: tuple[str, ...]
-    calls: list[str]
-    by_call: list[list[int]]
+    launched: list[tuple[str, ...]]
+    calls: list[list[str]]
+    of_stretch: Ints
+    call_of_stretch: Ints
 
 
 class Told(Struct, frozen=True, eq=False):
@@ -129,7 +133,7 @@ class Told(Struct, frozen=True, eq=False):
     on which thread (an array of three rows each)."""
 
     steps: list[HostStep]
-    units: list[list[Unit]]
+    units: list[_Units]
     stretches: list[Ints]
     timeline: Timeline
     unrecorded: int
@@ -209,21 +213,21 @@ def estimate_idle(
         told = _tell(light, scope, devices[0])
         host = replace(host, told_us=()) if host else None
     matches = [_match(step, told, at % len(told.steps)) for at, step in enumerate(steps)]
-    by_rule = _by_rule(steps, matches, told, rules, host, collecting)
     # A rule's figure is the mean over steps; what the first rule says of each step alone is possible too. One that
     # something disturbed is no call like others: of several the longest and the shortest quarters do not count.
-    order = np.argsort([sum(step.lengths.tolist()) for step in steps], kind="stable")
+    order = np.argsort([step.lengths.sum() for step in steps], kind="stable").tolist()
     middle = order[len(order) // 4 : len(order) - len(order) // 4]
-    means = np.array([[found[at].causes for at in middle] for found in by_rule]).mean(axis=1) / 1e3
-    each_step = np.array([by_rule[0][at].causes for at in middle]) / 1e3
+    by_rule = _by_rule(steps, matches, middle, told, rules, host, collecting)
+    means = np.array([[step.causes for step in found] for found in by_rule]).mean(axis=1) / 1e3
+    each_step = np.array([step.causes for step in by_rule[0]]) / 1e3
     us = means[0]
     every = np.concatenate((means, each_step))
     doubt = us / max(us.sum(), 1e-9) * doubt_us
     # What has no match may have any of the causes that it might have.
-    unaligned = np.array([by_rule[0][at].unaligned for at in middle]).mean(axis=0) / 1e3
+    unaligned = np.array([step.unaligned for step in by_rule[0]]).mean(axis=0) / 1e3
     doubt_high = doubt + np.where(unaligned > 0, unaligned.sum() - unaligned, 0.0)
     low, high = np.maximum(every.min(axis=0) - doubt - unaligned, 0.0), every.max(axis=0) + doubt_high
-    after = np.array([by_rule[0][at].after_sync for at in middle]).mean(axis=0) / 1e3
+    after = np.array([step.after_sync for step in by_rule[0]]).mean(axis=0) / 1e3
     return IdleEstimate(
         causes=_between(us, low, high),
         after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
@@ -234,12 +238,13 @@ def estimate_idle(
 def _by_rule(
     recorded: list[HostStep],
     matches: list[_Match],
+    asked: list[int],
     told: Told,
     rules: Sequence[Rule],
     host: Host | None,
     collecting: Quartiles | None,
 ) -> list[list[_Divided]]:
-    """Each step's idle time, for each of the rules."""
+    """The idle time of the steps at the positions that are asked for, for each of the rules."""
     likely = (rules[0].operator_ns, rules[0].span_ns)
 
     @cache
@@ -255,7 +260,11 @@ def _by_rule(
         if not pace.ratios or pace.by_clock == "none":
             return [np.zeros(len(lengths)) for lengths in between], 0.0
         reading = read_at(likely, pace.told, pace.told / float(np.median(pace.ratios)))
-        shares = [reading.causes(each.begins, each.ends, each.shares)[:, BY_THE_CLOCK].sum(axis=1) for each in matches]
+        shares = [np.zeros(len(lengths)) for lengths in between]
+        for step, match, share in zip(recorded, matches, shares, strict=True):
+            silent = step.codes == -1
+            found = reading.causes(match.begins[silent], match.ends[silent], match.shares[silent])
+            share[silent] = found[:, BY_THE_CLOCK].sum(axis=1)
         if pace.by_clock == "all" or host is None or len(host.off_cpu_us) != len(recorded):
             return shares, 1.0
         python = [lengths * share for lengths, share in zip(between, shares, strict=True)]
@@ -265,7 +274,8 @@ def _by_rule(
 
     @cache
     def run_again(cost: HostCost, pace: _Pace) -> list[tuple[HostStep, Replayed]]:
-        return [(step, replay(step, cost)) for step in at_pace(pace)]
+        paced = at_pace(pace)
+        return [(paced[at], replay(paced[at], cost)) for at in asked]
 
     @cache
     def at_pace(pace: _Pace) -> list[HostStep]:
@@ -278,8 +288,8 @@ def _by_rule(
     @cache
     def divide(cost: HostCost, events: tuple[float, float], pace: _Pace, in_order: bool) -> list[_Divided]:
         reading = read_at(events, pace.told, pace.told, by_clock(pace)[1])
-        again = zip(run_again(cost, pace), matches, strict=True)
-        return [_divide(*each, match, reading, in_order=in_order) for each, match in again]
+        again = zip(run_again(cost, pace), asked, strict=True)
+        return [_divide(*each, matches[at], reading, in_order=in_order) for each, at in again]
 
     found = []
     for rule in rules:
@@ -421,47 +431,48 @@ def _tell(trace: Trace, scope: Scope, device: int) -> Told:
 
 def _match(step: HostStep, told: Told, number: int) -> _Match:
     """By the launches: what lies before the same launch is the same, call by call where these have the same names."""
-    own, others = _units(step), told.units[number]
-    count, whole = len(step.lengths), told.stretches[number]
-    place = (whole[0].min(initial=0), whole[1].max(initial=0), whole[2, -1] if whole.shape[1] else 0)
-    places, shares, matched = [place] * count, [(0.0, 1.0)] * count, [False] * count
-    told_begins, told_ends, told_threads = whole.tolist()
-    codes, lengths = step.codes.tolist(), step.lengths.tolist()
-    for at, other in _same_ends([unit.launched for unit in own], [unit.launched for unit in others]):
-        mine, theirs = own[at].by_call, others[other].by_call
-        if own[at].calls != others[other].calls:
-            mine, theirs = ([[row for rows in some for row in rows]] for some in (mine, theirs))
-        for rows, of_told in zip(mine, theirs, strict=True):
-            silent = [row for row in rows if codes[row] == -1]
-            if not silent or not of_told:
-                continue
-            place = (told_begins[of_told[0]], told_ends[of_told[-1]], told_threads[of_told[-1]])
-            length, reached = max(sum(lengths[row] for row in silent), 1e-9), 0.0
-            for row in silent:
-                share = reached / length
-                reached += lengths[row]
-                places[row], shares[row], matched[row] = place, (share, reached / length), True
-    begins, ends, threads = np.array(places, dtype=np.int64).reshape(-1, 3).T
-    line = told.timeline.line
-    of_stretch = np.array(shares, dtype=np.float64).reshape(-1, 2)
-    return _Match(line.place(threads, begins), line.place(threads, ends), of_stretch, np.array(matched, dtype=bool))
+    own, others, whole = _units(step), told.units[number], told.stretches[number]
+    partners, alike = np.full(len(own.calls), -1), np.zeros(len(own.calls), dtype=bool)
+    for at, other in _same_ends(own.launched, others.launched):
+        partners[at], alike[at] = other, own.calls[at] == others.calls[other]
+    silent = np.flatnonzero(step.codes == -1)
+    unit = own.of_stretch[silent]
+    call = np.where(alike[unit], own.call_of_stretch[silent], 0)
+    # From the first to the last that lies between the same calls, or in all of the unit.
+    rows = np.flatnonzero(np.isin(told.steps[number].codes, NOT_IN_CALLS))
+    numbers = others.of_stretch[rows] * MOST_IN_UNIT + others.call_of_stretch[rows]
+    wanted = partners[unit] * MOST_IN_UNIT + call
+    first = np.searchsorted(numbers, wanted)
+    behind = np.searchsorted(numbers, np.where(alike[unit], wanted + 1, wanted + MOST_IN_UNIT))
+    found = behind > first
+    matched = np.zeros(len(step.lengths), dtype=bool)
+    matched[silent] = found
+    places = np.empty((3, len(matched)), dtype=np.int64)
+    places.T[:] = (whole[0].min(initial=0), whole[1].max(initial=0), whole[2, -1] if whole.shape[1] else 0)
+    places[0, matched] = whole[0, rows[first[found]]]
+    places[1:, matched] = whole[1:, rows[behind[found] - 1]]
+    # Which part each is of all that lies there.
+    numbers = unit * MOST_IN_UNIT + call
+    reached = np.concatenate(([0.0], np.cumsum(step.lengths[silent])))
+    low, high = reached[np.searchsorted(numbers, numbers)], reached[np.searchsorted(numbers, numbers, side="right")]
+    edges = np.stack((reached[:-1] - low, reached[1:] - low), axis=1) / np.maximum(high - low, 1e-9)[:, np.newaxis]
+    shares = np.tile([0.0, 1.0], (len(matched), 1))
+    shares[matched] = edges[found]
+    line, (begins, ends, threads) = told.timeline.line, places
+    return _Match(line.place(threads, begins), line.place(threads, ends), shares, matched)
 
 
-def _units(step: HostStep) -> list[Unit]:
-    """Up to each launch; at last what comes after the last one."""
-    ends = (np.flatnonzero(step.last > step.first) + 1).tolist()
-    stretch_calls, codes, first, last = (each.tolist() for each in (step.calls, step.codes, step.first, step.last))
-    units = []
-    for begin, end in zip([0, *ends], [*ends, len(codes)], strict=True):
-        launched = step.names[first[end - 1] : last[end - 1]] if end > begin else []
-        by_call: dict[int, list[int]] = {}
-        for at in range(begin, end):
-            rows = by_call.setdefault(stretch_calls[at], [])
-            if codes[at] in NOT_IN_CALLS:
-                rows.append(at)
-        calls = [step.call_names[call] if call < len(step.call_names) else "" for call in by_call]
-        units.append(Unit(tuple(launched), calls, [*by_call.values()]))
-    return units
+def _units(step: HostStep) -> _Units:
+    edges = [0, *(np.flatnonzero(step.last > step.first) + 1).tolist(), len(step.codes)]
+    calls, first, last, names = step.calls.tolist(), step.first.tolist(), step.last.tolist(), [*step.call_names, ""]
+    ends = [(begin, end - 1) for begin, end in pairwise(edges) if end > begin]
+    launched = [tuple(step.names[first[end] : last[end]]) for _, end in ends]
+    called = [names[calls[begin] : calls[end] + 1] for begin, end in ends]
+    if len(ends) < len(edges) - 1:
+        launched.append(())
+        called.append([])
+    of_stretch = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+    return _Units(launched, called, of_stretch, step.calls - step.calls[np.array(edges)[of_stretch]])
 
 
 def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[int, int]]:
@@ -521,8 +532,11 @@ class _Reading:
         self._edges = np.concatenate(([0], edges)).astype(np.float64)
         self._measured = np.concatenate(([0.0], np.cumsum(both)))
         codes = np.stack((np.full(len(starts), told.unrecorded), timeline.codes), axis=1).ravel()
-        # How much of the measure each cause has until then; causes that have nothing are left out.
-        self._codes = np.unique([told.unrecorded, *np.flatnonzero(np.bincount(codes, weights=both))])
+        # How much of the measure each cause has until then; what has nothing is left out, causes too.
+        kept = np.flatnonzero(both > 0)
+        both, codes = both[kept], codes[kept]
+        self._reached = np.append(0.0, self._measured[kept + 1])
+        self._codes = np.flatnonzero(np.bincount(np.append(codes, told.unrecorded)))
         self._rows = np.append(np.searchsorted(self._codes, codes), 0)
         self._by_code = np.zeros((len(self._codes), len(both) + 1))
         np.cumsum(np.where(codes == self._codes[:, np.newaxis], both, 0.0), axis=1, out=self._by_code[:, 1:])
@@ -551,13 +565,13 @@ class _Reading:
     def _causes_until(self, measured: Floats) -> Floats:
         """What each of the causes has of the line's first so much: `np.interp` of every row at once, where all but the
         cause of a piece stay as they are throughout."""
-        at = np.maximum(np.searchsorted(self._measured, measured, side="right") - 1, 0)
-        behind = np.minimum(at + 1, len(self._measured) - 1)
+        at = np.maximum(np.searchsorted(self._reached, measured, side="right") - 1, 0)
+        behind = np.minimum(at + 1, len(self._reached) - 1)
         until: Floats = self._by_code[:, at]
         own = self._rows[at], np.arange(len(at))
-        width = self._measured[behind] - self._measured[at]
+        width = self._reached[behind] - self._reached[at]
         slopes = (self._by_code[self._rows[at], behind] - until[own]) / np.where(width > 0, width, 1.0)
-        until[own] += slopes * np.maximum(measured - self._measured[at], 0.0)
+        until[own] += slopes * np.maximum(measured - self._reached[at], 0.0)
         return until
 
     def _until(self, moments: Floats) -> Floats:
@@ -613,12 +627,12 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
         width = shares[:, 1] - shares[:, 0]
         inside = np.stack((starts[silent] - begins[of], stops[silent] - begins[of]), axis=1) / whole[:, np.newaxis]
         shares = shares[:, :1] + inside * width[:, np.newaxis]
-    found = reading.causes(match.begins[of], match.ends[of], shares)
-    parts[silent] = found * lengths[silent, np.newaxis]
+    found = reading.causes(match.begins[of], match.ends[of], shares) * lengths[silent, np.newaxis]
+    parts[silent] = found
     causes += parts.sum(axis=0)
     # The GPU ran dry while a call waited for it: what the host did from then on.
     dried = np.append(step.waits_for, -1)[np.minimum(first, len(step.waits_for))] >= 0
     follows = dried[gaps] & (rows > first[gaps])
     after_sync += parts[follows].sum(axis=0)
-    unaligned = parts[silent][~match.matched[of]].sum(axis=0)
+    unaligned = found[~match.matched[of]].sum(axis=0)
     return _Divided(causes, after_sync, unaligned)

@@ -35,8 +35,7 @@ class TensorShape(Struct, frozen=True):
 
     def numel(self) -> int | None:
         """How many elements; None where a size is symbolic."""
-        known = [size for size in self.sizes if size is not None]
-        return prod(known) if len(known) == len(self.sizes) else None
+        return None if None in self.sizes else prod(self.sizes)  # type: ignore[arg-type]
 
 
 class EagerOp(Struct, frozen=True):

@@ -44,6 +44,8 @@ class Statement:
             if cls.code in kind.classes:
                 raise TypeError(f"two statements of a kind have the code {cls.code}")
             kind.classes[cls.code] = cls
+        # Without one a dataclass makes a docstring of its signature, which takes it longer than all else.
+        cls.__doc__ = cls.__doc__ or cls.code
         dataclass(repr=False, eq=False, frozen=True)(cls)
         # A dataclass msgspec writes and reads by its fields alone; for anything else it asks `written` and `read`.
         del cls.__dataclass_fields__  # type: ignore[attr-defined]

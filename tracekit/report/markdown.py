@@ -39,6 +39,7 @@ ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
 LEADING = re.compile(r"^(\s*\d*)([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")
 #: What GitHub makes links of though nothing marks them: mentions, mail addresses, issues by number.
 REFERENCE = re.compile(r"@(?=\w)|#(?=\d)|GH-(?=\d)", re.IGNORECASE)
+WWW = re.compile(r"(www)\.", re.IGNORECASE)
 
 
 class Piece(Struct, frozen=True):
@@ -398,4 +399,4 @@ def unlinked(text: str) -> str:
     # An address is found in what is written, where an entity hides it; a reference in what is shown, where an entity
     # is a character again, and only an element parts the text.
     text = REFERENCE.sub(r"\g<0><!-- -->", text).replace("://", ":&#47;&#47;")
-    return re.sub(r"(www)\.", r"\1&#46;", text, flags=re.IGNORECASE)
+    return WWW.sub(r"\1&#46;", text)

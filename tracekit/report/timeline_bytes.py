@@ -19,6 +19,8 @@ from tracekit.report.words.common import family_kind
 #: Ticks of time are 10 ns.
 TICKS_PER_US = 100
 NO_GROUP = 65_535
+#: Starts, durations and labels of bars.
+Columns = tuple[Floats, Floats, Ints]
 #: Streams with a lane of their own; the others share the last one.
 MOST_LANES = 5
 #: What is drawn together may have pauses of this share of its length.
@@ -61,15 +63,18 @@ def with_longest_bars(timeline: StepTimeline, most: int) -> StepTimeline:
     return _with_labels_in_use(replace(timeline, work=work, positions=positions, gaps=gaps, host=host))
 
 
-def with_short_events_together(timeline: StepTimeline, least_us: float) -> StepTimeline:
+def as_columns(bars: Bars) -> Columns:
+    return np.array(bars.starts_us), np.array(bars.durations_us), np.array(bars.labels)
+
+
+def with_short_events_together(timeline: StepTimeline, host: Columns, least_us: float) -> StepTimeline:
     """With one bar for neighbouring host events that are shorter than that and begin in the same stretch of that
     length, short pauses between them included. It has the cause that took most of their time, and the name of the
-    longest event of that cause."""
-    host = timeline.host
-    if not host.labels:
+    longest event of that cause. `host` are its host events as columns."""
+    starts, lengths, labels = host
+    if not len(labels):
         return timeline
-    starts, lengths, labels = np.array(host.starts_us), np.array(host.durations_us), np.array(host.labels)
-    ends, first = starts + lengths, _first_of_bars(starts, lengths, least_us)
+    ends, first = starts + lengths, first_together(starts, lengths, least_us)
     last = np.append(first[1:], len(starts)) - 1
     bar = np.repeat(np.arange(len(first)), last - first + 1)
     causes = {cause: number for number, cause in enumerate({label.kind for label in timeline.labels})}
@@ -80,26 +85,18 @@ def with_short_events_together(timeline: StepTimeline, least_us: float) -> StepT
     longest = np.flatnonzero(of_leading == np.maximum.reduceat(of_leading, first)[bar])
     leading = labels[longest[np.searchsorted(longest, last, side="right") - 1]]
     numbers = {label: number for number, label in enumerate(timeline.labels)}
-    told = [
-        label
-        if alone
-        else numbers.setdefault(
-            Label(f"{timeline.labels[label].name} and others", timeline.labels[label].kind), len(numbers)
-        )
-        for label, alone in zip(leading.tolist(), (first == last).tolist(), strict=True)
-    ]
-    durations = ends[last] - starts[first]
-    bars = Bars(tuple(starts[first].tolist()), tuple(durations.tolist()), tuple(told), (0,) * len(told), host.left_out)
+    told, several = np.arange(len(numbers)), np.flatnonzero(last > first)
+    for label in dict.fromkeys(leading[several].tolist()):
+        name, kind = timeline.labels[label].name, timeline.labels[label].kind
+        told[label] = numbers.setdefault(Label(f"{name} and others", kind), len(numbers))
+    leading[several] = told[leading[several]]
+    begins, took, leads = (each.tolist() for each in (starts[first], ends[last] - starts[first], leading))
+    bars = Bars(tuple(begins), tuple(took), tuple(leads), (0,) * len(first), timeline.host.left_out)
     return _with_labels_in_use(replace(timeline, labels=tuple(numbers), host=bars))
 
 
-def count_together(timeline: StepTimeline, least_us: float) -> int:
-    """How many bars of the host `with_short_events_together` leaves."""
-    return len(_first_of_bars(np.array(timeline.host.starts_us), np.array(timeline.host.durations_us), least_us))
-
-
-def _first_of_bars(starts: Floats, lengths: Floats, least_us: float) -> Ints:
-    """The first event of each bar in which events are drawn together."""
+def first_together(starts: Floats, lengths: Floats, least_us: float) -> Ints:
+    """The first event of each bar that `with_short_events_together` makes of host events."""
     long, reach = lengths >= least_us, np.maximum.accumulate(starts + lengths)
     parted = (np.diff(starts // least_us) != 0) | long[1:] | long[:-1] | (starts[1:] - reach[:-1] > PAUSE * least_us)
     return np.flatnonzero(np.concatenate((np.ones(min(len(starts), 1), dtype=bool), parted)))
@@ -119,22 +116,25 @@ def packed(timeline: StepTimeline, groups: dict[int, int]) -> bytes:
     of_groups = np.array([groups.get(at, NO_GROUP) for at in timeline.positions])
     lanes = np.minimum(np.array(timeline.work.lanes, dtype=np.int64), MOST_LANES - 1)
     columns = []
-    for bars in bars_of(timeline):
-        starts, durations = _ticks(bars)
+    ticks = [_ticks(bars) for bars in bars_of(timeline)]
+    for bars, (starts, durations) in zip(bars_of(timeline), ticks, strict=True):
         begins, labels = np.diff(starts, prepend=0), np.array(bars.labels)
         columns.append((_by_bytes(begins, "<u4"), _by_bytes(durations, "<u4"), _by_bytes(labels, "<u2")))
     work, gaps, host = columns
-    untold = gaps[2:] if gaps_are_holes(timeline) else gaps
+    untold = gaps[2:] if _are_holes(ticks[0], ticks[1], timeline.length_us) else gaps
     return b"".join((*work, _by_bytes(of_groups, "<u2"), _by_bytes(lanes, "<u1"), *untold, *host))
 
 
 def gaps_are_holes(timeline: StepTimeline) -> bool:
     """Whether the gaps are what the work leaves free, to a tick: the page's script finds those by itself."""
-    (starts, durations), (gap_starts, gap_durations) = _ticks(timeline.work), _ticks(timeline.gaps)
+    return _are_holes(_ticks(timeline.work), _ticks(timeline.gaps), timeline.length_us)
+
+
+def _are_holes(work: tuple[Ints, Ints], gaps: tuple[Ints, Ints], length_us: float) -> bool:
+    starts, durations = work
     begin = np.concatenate(([0], np.maximum.accumulate(starts + durations)))
-    end = np.concatenate((starts, [round(timeline.length_us * TICKS_PER_US)]))
-    found = np.stack((begin, end - begin))[:, end > begin]
-    told = np.stack((gap_starts, gap_durations))
+    end = np.concatenate((starts, [round(length_us * TICKS_PER_US)]))
+    found, told = np.stack((begin, end - begin))[:, end > begin], np.stack(gaps)
     return found.shape == told.shape and bool((np.abs(found - told) <= 1).all())
 
 

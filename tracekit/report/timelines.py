@@ -15,8 +15,9 @@ from tracekit.report.sections.groups import distinct_places, group_label
 from tracekit.report.timeline_bytes import (
     MOST_LANES,
     NO_GROUP,
+    as_columns,
     bars_of,
-    count_together,
+    first_together,
     gaps_are_holes,
     json_bytes,
     named,
@@ -137,9 +138,13 @@ def _with_operators(sides: Drawn) -> Drawn | None:
         return None
     together, least_us = rich, LEAST_TOGETHER_US
     kept = sum(len(each.work.labels) + len(each.gaps.labels) for *_, each in rich)
+    hosts = [as_columns(each.host) for *_, each in rich]
     while not (fits := _fits(together, MOST_RICH_BYTES)) and least_us < max(each.length_us for *_, each in rich):
-        if _may_fit(kept + sum(count_together(each, least_us) for *_, each in rich), MOST_RICH_BYTES):
-            together = tuple((letter, side, with_short_events_together(each, least_us)) for letter, side, each in rich)
+        if _may_fit(kept + sum(len(first_together(*host[:2], least_us)) for host in hosts), MOST_RICH_BYTES):
+            together = tuple(
+                (letter, side, with_short_events_together(each, host, least_us))
+                for (letter, side, each), host in zip(rich, hosts, strict=True)
+            )
         least_us *= 1.5
     return together if fits else None
 
@@ -166,7 +171,8 @@ def _fits(sides: Drawn, room: int) -> bool:
         return False
     if sum(json_bytes(named(each)) for each in timelines) > MOST_NAME_BYTES:
         return False
-    return len(gzip.compress(b"".join(packed(each, {}) for each in timelines))) <= room
+    whole = b"".join(packed(each, {}) for each in timelines)
+    return len(whole) < room or len(gzip.compress(whole)) <= room
 
 
 def _may_fit(bars: int, room: int) -> bool:

@@ -290,13 +290,15 @@ class Columns(Struct):
         names = {event.name or "" for event in events}
         # Values and strides of few operators: of most they are never asked for, and of many no two are alike.
         valued = {name for name in names if any(part in name for part in VALUED)}
-
-        def told(event: Event, each: ShapedArguments) -> tuple[bytes, ...]:
-            if event.name in valued:
-                return each.dims, each.dtypes, each.values, each.strides
-            return (each.dims, each.dtypes, *((b"", each.strides) if REPEATED.search(each.strides) else ()))
-
-        return {"inputs": self.inputs.of(BETWEEN_TEXTS.join(told(*both)) for both in zip(events, shaped, strict=True))}
+        told = (
+            (each.dims, each.dtypes, each.values, each.strides)
+            if event.name in valued
+            else (each.dims, each.dtypes, b"", each.strides)
+            if REPEATED.search(each.strides)
+            else (each.dims, each.dtypes)
+            for event, each in zip(events, shaped, strict=True)
+        )
+        return {"inputs": self.inputs.of(map(BETWEEN_TEXTS.join, told))}
 
     def _collectives(self, events: list[Event]) -> Extra:
         """The number in `signatures` of what each states of a collective, NONE where it states nothing, its number in

@@ -86,7 +86,8 @@ def find_calls(activities: Sequence[Activity]) -> dict[int, Call]:
             open_[activity.operator_call] = own
     calls: dict[int, Call] = {}
     for some in found:
-        main = max(some, key=lambda at: (is_library(activities[at]), activities[at].duration_us))
+        one = len(some) == 1
+        main = some[0] if one else max(some, key=lambda at: (is_library(activities[at]), activities[at].duration_us))
         calls[main] = Call(tuple(activities[at] for at in some))
     return calls
 

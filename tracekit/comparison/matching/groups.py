@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from collections.abc import Sequence as PySequence
+from functools import cache
 from itertools import chain
 from statistics import fmean
 
@@ -170,7 +171,12 @@ def group_by_cells(
 
 def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:
     """Modules and lines, equal blocks of a model as one: `blocks.*.norm` for `blocks.0.norm`."""
-    return tuple(dict.fromkeys(NUMBER.sub(".*", place) for piece in pieces for place in piece.cell.where))
+    return tuple(dict.fromkeys(_without_numbers(place) for piece in pieces for place in piece.cell.where))
+
+
+@cache
+def _without_numbers(place: str) -> str:
+    return NUMBER.sub(".*", place)
 
 
 def _group(

@@ -219,9 +219,9 @@ def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
         for each in work:
             if key_of is not BY_MODULE or each.place.line is None:
                 by_key[key_of(each.place)][1].append(each)
-        common = {key for key, both in by_key.items() if all(both)}
-        for key in sorted(common, key=repr):
-            for some, nodes, same_number in _paired(*by_key[key]):
+        common = {key: both for key, both in by_key.items() if all(both)}
+        for both in common.values():
+            for some, nodes, same_number in _paired(*both):
                 exact = same_number and key_of is EXACTLY
                 sites = tuple(dict.fromkeys((each.call, site) for each in nodes for site in each.sites))
                 made = {output.numel() for each in nodes for output in each.node.outputs}

@@ -125,9 +125,10 @@ class _Linking(Struct, frozen=True):
         if [self.a.activities[i].name for i in certain] == b_names:
             a = certain
         a_names = [self.a.activities[i].name for i in a]
+        exact = a_names == b_names
         for i, j in same_launches(a_names, b_names):
             where = () if (op := ops[a[i]]) is None else self._where([op])
-            yield Cell((a[i],), (b[j],), "provenance", where, a_names == b_names)
+            yield Cell((a[i],), (b[j],), "provenance", where, exact)
 
     def _saved(self, of_op: dict[int, list[int]], taken: set[int]) -> Iterator[Cell]:
         """Operators that no graph has a node for, in modules where every site stands for others, one for one: nobody
