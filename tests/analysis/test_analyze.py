@@ -154,12 +154,13 @@ def test_what_calls_compiled_code_is_no_operator(tmp_path: Path) -> None:
     [
         (["Torch-Compiled Region: 0/0"], {}, None),
         (["Torch-Compiled Region: 0/0"], {"form": "compiled"}, 0),
+        (["Torch-Compiled Region: 0/0"], {"form": "compiled", "program": True}, None),
         (["Torch-Compiled Region: 0/0", "graph_0_cpp_fused_add_0"], {}, 1),
         ([], {}, 0),
     ],
 )
 def test_compiled_code_whose_kernels_record_nothing_is_not_taken_for_none(
-    tmp_path: Path, ran: list[str], about: dict[str, str], fused: int | None
+    tmp_path: Path, ran: list[str], about: dict[str, object], fused: int | None
 ) -> None:
     events = [make_op(10, 50, name="aten::linear"), *(make_op(60, 80, name=name) for name in ran)]
     cpu = analyze(make_trace(tmp_path, events, tracekit={"device": "cpu", **about})).cpu

@@ -94,7 +94,8 @@ class Outliers(Note):
 
     def short(self) -> str:
         left_out = f"{self.rounds:,} of {self.of_rounds:,} rounds are outliers, left out"
-        return f"{left_out}: {times(self.speedup)} as fast with them"
+        which = "faster" if self.speedup > 1 else "slower"
+        return f"{left_out}: {times(max(self.speedup, 1 / self.speedup))} {which} with them"
 
 
 class CoarseClock(Note):
