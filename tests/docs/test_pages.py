@@ -71,7 +71,8 @@ def test_every_python_file_that_a_page_names_exists_unless_its_reader_makes_it(n
 def test_every_note_is_listed_and_no_other() -> None:
     found = re.findall(r"^\| `(\w+)` \|", (DOCS / "note-codes.md").read_text(encoding="utf-8"), re.MULTILINE)
     tops = [ROOT / top.replace(".", "/") for top in ("tracekit", *WINGS)]
-    paths = [path for top in tops for path in (*(top / "statements").rglob("[!_]*.py"), *top.rglob("notes.py"))]
+    names = ("notes.py", "statements.py")
+    paths = [path for top in tops for name in ("statements/**/[!_]*.py", *names) for path in sorted(top.rglob(name))]
     for path in paths:
         importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     assert sorted(found) == sorted(Note.classes)
