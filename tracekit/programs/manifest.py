@@ -32,14 +32,15 @@ def run_of(session: Session, name: str, command: str, started: datetime.datetime
     forms: tuple[FormName, ...] = tuple(
         form for form in ("eager", "compiled") if timings.wall_us.get(form) or (form, "rich") in found.recordings
     )
-    modes = {each.mode for each in session.watch.found if each.calls}
+    modes = {each.mode for each in session.watch.found if each.calls and not each.by_library}
+    # Of what is not known of a program (`UNKNOWN_OF_PROGRAM`) defaults stand here, and no report shows them.
     settings = Settings(
         workload=name,
         size="full",
         device=found.device,
         dtype=_dtype(session.watch.found),
         scope="all",
-        mode=modes.pop() if len(modes) == 1 else "default",
+        mode=", ".join(sorted(modes)) or "default",
         fullgraph=False,
         dynamic=None,
         batch_size=1,
