@@ -1,8 +1,10 @@
 """The course of measuring, driven by steps whose times are known."""
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,7 +37,9 @@ class Unrecorded:
 class Driven:
     """A program whose steps take what they take by variant, unless `step` says something else of one."""
 
-    def __init__(self, forms: tuple[FormName, ...] = course.FORMS, budget: float = 30.0) -> None:
+    def __init__(
+        self, forms: tuple[FormName, ...] = course.FORMS, budget: float = 30.0, *, asked: bool = False
+    ) -> None:
         self.form: FormName = "compiled"
         self.alone: str | None = None
         self.made: list[FormName] = []
@@ -53,6 +57,7 @@ class Driven:
             lambda: None,
             lambda: None,
             says_its_beginning=False,
+            spends_budget=asked,
         )
 
     def _switch(self, form: FormName, alone: str | None) -> None:
@@ -191,6 +196,20 @@ def test_a_callable_that_runs_out_of_memory_alone_ends_looking_at_each() -> None
     assert driven.run(step)
     assert not any(driven.found.alone.values())
     assert driven.found.no_eager is None and driven.form == "compiled"
+
+
+@pytest.mark.parametrize(
+    ("asked", "rounds", "why"), [(False, course.MOST_ROUNDS, "most rounds"), (True, 100, "budget spent")]
+)
+def test_a_time_budget_that_was_asked_for_is_spent_and_the_default_leaves_short_programs_their_recordings(
+    asked: bool, rounds: int, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A round takes a second.
+    monkeypatch.setattr(course, "time", SimpleNamespace(monotonic=itertools.count().__next__))
+    noise, driven = random.Random(1), Driven(budget=100.0, asked=asked)
+    assert driven.run(lambda number, form: usual(US[form] * noise.lognormvariate(0, 1)))
+    assert (len(driven.found.blocks), driven.found.stopped) == (2 * rounds, why)
+    assert driven.found.recordings
 
 
 def test_without_a_budget_only_the_first_steps_are_watched() -> None:

@@ -6,6 +6,7 @@ variant is recorded.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Generator
@@ -35,7 +36,8 @@ QUIET_STEPS = 3
 BLOCK_US, GROWING_ROUNDS = 50_000.0, 5
 #: A step that takes so long is a block by itself.
 LONG_STEP_US = 100_000.0
-#: After so many rounds it is recorded, however wide the interval is.
+#: After so many rounds it is recorded, however wide the interval is, unless a time budget was asked for: nobody knows
+#: how long the program goes on.
 MOST_ROUNDS = 40
 #: Of several callables so many are looked at one by one, in so much of the time budget, and so many rounds each.
 MOST_ALONE, SHARE_ALONE, MOST_ROUNDS_ALONE = 6, 1.0, 20
@@ -106,7 +108,7 @@ class Course:
     """Fills `found`. `switch` makes the steps that follow those of a variant, or one callable alone eager; `is_own`
     says of a label whether the program compiles that callable, and no library. `device` says where steps run, `write`
     keeps a recording, `part` hears when something was measured, `recorded` when all was but each callable alone. Ranks
-    take it together."""
+    take it together. One that `spends_budget` times until its target is reached or its budget is spent."""
 
     def __init__(
         self,
@@ -123,12 +125,14 @@ class Course:
         recorded: Callable[[], object],
         *,
         says_its_beginning: bool,
+        spends_budget: bool,
     ) -> None:
         self._found, self._forms, self._rule, self._ranks = found, forms, rule, ranks
         self._device, self._switch_to, self._write, self._part = device, switch, write, part
         self._is_own, self._recorded = is_own, recorded
         self._shuffle = random.Random(seed).shuffle
         self._whole = says_its_beginning
+        self._most_rounds = math.inf if spends_budget else MOST_ROUNDS
         self._varies = False
         #: Whether the GPU is waited for at the end of the step that goes on.
         self.synchronizing = True
@@ -187,7 +191,7 @@ class Course:
             found.seconds = time.monotonic() - began
             counted = len(paired(found.blocks)) if len(order) > 1 else len(found.blocks)
             reason = stopping.reason(counted, self._logs, rounds, found.seconds)
-            reason = reason or ("most rounds" if rounds >= MOST_ROUNDS else None)
+            reason = reason or ("most rounds" if rounds >= self._most_rounds else None)
             reason, found.steps_of_block = self._ranks.first((reason, found.steps_of_block))
             found.stopped = reason or "interrupted"
 

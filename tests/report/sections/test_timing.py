@@ -84,7 +84,7 @@ def test_the_evidence_says_how_many_rounds_and_why_no_more():
     several = verdict_evidence(timed(1.02, 0.98))
     assert "3 processes" in several and "30 interleaved rounds in all, profiler off" in several
     assert "asked" not in several, "of few processes no interval is told"
-    assert "asked ±1 %" in verdict_evidence(timed(*(1.02, 0.98) * 4))
+    assert "target ±1 %" in verdict_evidence(timed(*(1.02, 0.98) * 4))
     assert "mean call of all" not in one
 
 
