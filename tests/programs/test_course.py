@@ -13,6 +13,7 @@ from tracekit.model.run import FormName
 from tracekit.model.timing import StoppingRule
 from tracekit.programs import course
 from tracekit.programs.course import Block, Course, Found, Step, paired
+from tracekit.programs.manifest import LEFT_OUT
 from tracekit.programs.telling import alone_noted
 from tracekit.programs.together import Together
 
@@ -124,8 +125,23 @@ def test_a_block_in_which_something_was_compiled_and_one_with_a_checkpoint_betwe
 
     driven.run(step)
     late.update(block.left_out for block in driven.found.blocks if block.left_out)
-    assert late <= {"compiled", "interrupted"} and late
+    assert late <= {"compiled", "late"} and late
     assert speedup(driven.found) == pytest.approx(3)
+
+
+def test_of_blocks_that_do_not_count_it_is_kept_what_was_seen() -> None:
+    """A block is a step or two long at first."""
+    seen = set()
+    for odd in (usual(1000.0, compilations=1), usual(500_000.0, before_us=499_000.0), usual(9000.0, astray=True)):
+        driven, blocks = Driven(), list[Block]()
+
+        def step(number: int, form: FormName, odd: Step = odd) -> Step:
+            return odd if 40 <= number < 60 else usual(US[form])
+
+        driven.run(step)
+        blocks = [block for block in driven.found.blocks if block.left_out]
+        seen.add(blocks[0].left_out)
+    assert seen == {*LEFT_OUT}
 
 
 def test_steps_of_changing_shapes_are_paired_by_their_shapes() -> None:
@@ -223,7 +239,7 @@ def test_blocks_without_a_partner_of_the_same_work_are_in_no_pair() -> None:
         Block("eager", 3.0, ("a",), None),
         Block("compiled", 1.0, ("b",), None),
         Block("compiled", 2.0, ("a",), None),
-        Block("eager", 9.0, ("b",), "interrupted"),
+        Block("eager", 9.0, ("b",), "late"),
     ]
     assert paired(blocks) == [(blocks[0], blocks[2])]
 

@@ -41,13 +41,14 @@ LONG_STEP_US = 100_000.0
 MOST_ROUNDS = 40
 #: Of several callables so many are looked at one by one, in so much of the time budget, and so many rounds each.
 MOST_ALONE, SHARE_ALONE, MOST_ROUNDS_ALONE = 6, 1.0, 20
-#: What stands between two steps is part of the loop; so many times the usual is evaluation, a checkpoint or the like.
-INTERRUPTION, INTERRUPTION_US = 10.0, 10_000.0
+#: What a step does before its first compiled call is part of the loop; so many times the usual, and so much more, is
+#: evaluation, a checkpoint or a busy host.
+LATE, LATE_US = 10.0, 10_000.0
 #: The recordings of each variant: its kind, and how many steps are published.
 RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 2))
 FORMS: tuple[FormName, ...] = ("eager", "compiled")
-#: Something was compiled in a step, or the program did something else between two.
-LeftOut = Literal["compiled", "interrupted"]
+#: In a step something was compiled, or its first compiled call was late, or it was to be eager and went astray.
+LeftOut = Literal["compiled", "late", "astray"]
 Waiting = Generator[None, "Step", None]
 
 
@@ -259,13 +260,15 @@ class Course:
             self.synchronizing = self._whole or number == found.steps_of_block - 1
             steps.append((yield))
         usual_us = median(found.before_us[form])
-        pause_us = max(INTERRUPTION * usual_us, usual_us + INTERRUPTION_US)
+        late_us = max(LATE * usual_us, usual_us + LATE_US)
         left_out: LeftOut | None = None
         # A step that ran out of memory went on compiled.
         if any(step.compilations for step in steps) or self.against_eager:
             left_out = "compiled"
-        elif any(step.before_us > pause_us or step.astray for step in steps):
-            left_out = "interrupted"
+        elif any(step.astray for step in steps):
+            left_out = "astray"
+        elif any(step.before_us > late_us for step in steps):
+            left_out = "late"
         found.before_us[form] += [step.before_us for step in steps]
         told = self._ranks.all((sum(step.us for step in steps) / len(steps), left_out))
         left_out = next((why for _us, why in told if why), None)
