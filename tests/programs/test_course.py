@@ -1,8 +1,10 @@
 """The course of measuring, driven by steps whose times are known."""
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from tracekit.model.run import FormName
 from tracekit.model.timing import StoppingRule
 from tracekit.programs import course
 from tracekit.programs.course import Block, Course, Found, Step, paired
+from tracekit.programs.manifest import LEFT_OUT
 from tracekit.programs.telling import alone_noted
 from tracekit.programs.together import Together
 
@@ -36,7 +39,9 @@ class Unrecorded:
 class Driven:
     """A program whose steps take what they take by variant, unless `step` says something else of one."""
 
-    def __init__(self, forms: tuple[FormName, ...] = course.FORMS, budget: float = 30.0) -> None:
+    def __init__(
+        self, forms: tuple[FormName, ...] = course.FORMS, budget: float = 30.0, *, asked: bool = False
+    ) -> None:
         self.form: FormName = "compiled"
         self.alone: str | None = None
         self.made: list[FormName] = []
@@ -54,6 +59,7 @@ class Driven:
             lambda: None,
             lambda: None,
             says_its_beginning=False,
+            spends_budget=asked,
         )
 
     def _switch(self, form: FormName, alone: str | None) -> None:
@@ -120,8 +126,23 @@ def test_a_block_in_which_something_was_compiled_and_one_with_a_checkpoint_betwe
 
     driven.run(step)
     late.update(block.left_out for block in driven.found.blocks if block.left_out)
-    assert late <= {"compiled", "interrupted"} and late
+    assert late <= {"compiled", "late"} and late
     assert speedup(driven.found) == pytest.approx(3)
+
+
+def test_of_blocks_that_do_not_count_it_is_kept_what_was_seen() -> None:
+    """A block is a step or two long at first."""
+    seen = set()
+    for odd in (usual(1000.0, compilations=1), usual(500_000.0, before_us=499_000.0), usual(9000.0, astray=True)):
+        driven, blocks = Driven(), list[Block]()
+
+        def step(number: int, form: FormName, odd: Step = odd) -> Step:
+            return odd if 40 <= number < 60 else usual(US[form])
+
+        driven.run(step)
+        blocks = [block for block in driven.found.blocks if block.left_out]
+        seen.add(blocks[0].left_out)
+    assert seen == {*LEFT_OUT}
 
 
 def test_steps_of_changing_shapes_are_paired_by_their_shapes() -> None:
@@ -194,6 +215,20 @@ def test_a_callable_that_runs_out_of_memory_alone_ends_looking_at_each() -> None
     assert driven.found.no_eager is None and driven.form == "compiled"
 
 
+@pytest.mark.parametrize(
+    ("asked", "rounds", "why"), [(False, course.MOST_ROUNDS, "most rounds"), (True, 100, "budget spent")]
+)
+def test_a_time_budget_that_was_asked_for_is_spent_and_the_default_leaves_short_programs_their_recordings(
+    asked: bool, rounds: int, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A round takes a second.
+    monkeypatch.setattr(course, "time", SimpleNamespace(monotonic=itertools.count().__next__))
+    noise, driven = random.Random(1), Driven(budget=100.0, asked=asked)
+    assert driven.run(lambda number, form: usual(US[form] * noise.lognormvariate(0, 1)))
+    assert (len(driven.found.blocks), driven.found.stopped) == (2 * rounds, why)
+    assert driven.found.recordings
+
+
 def test_without_a_budget_only_the_first_steps_are_watched() -> None:
     driven = Driven(budget=0.0)
     assert driven.run(lambda number, form: usual(US[form]))
@@ -205,7 +240,7 @@ def test_blocks_without_a_partner_of_the_same_work_are_in_no_pair() -> None:
         Block("eager", 3.0, ("a",), None),
         Block("compiled", 1.0, ("b",), None),
         Block("compiled", 2.0, ("a",), None),
-        Block("eager", 9.0, ("b",), "interrupted"),
+        Block("eager", 9.0, ("b",), "late"),
     ]
     assert paired(blocks) == [(blocks[0], blocks[2])]
 

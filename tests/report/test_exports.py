@@ -56,6 +56,13 @@ def test_names_are_read_by_people_and_the_eager_form_was_compiled_in_no_way() ->
     assert names(eager)[0] == "flux, full size, bfloat16, batch 1, 512×512, 2 denoising steps, eager: call"
 
 
+def test_of_a_program_nothing_is_named_that_nobody_knows() -> None:
+    of_program = side(workload="train.py", own=UserModel(in_program=True, as_script=True), height=None, steps=None)
+    entry = json.loads(benchmark_json([of_program]))[0]
+    assert entry["name"] == "train.py, bfloat16, compiled (default): call"
+    assert "bfloat16, mode default" in entry["extra"].splitlines()
+
+
 def test_memory_is_in_mebibytes_and_time_in_milliseconds() -> None:
     entries = json.loads(benchmark_json([side()]))
     figures = {each["name"].rpartition(": ")[2]: (each["value"], each["unit"]) for each in entries}

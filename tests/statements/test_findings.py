@@ -57,7 +57,7 @@ COLD = ColdStart(
     medians_apart_us=200.0,
     warm=WarmStart(2e7, 1500.0, 1600.0, None),
     warm_was_measured=True,
-    of_ranks=False,
+    can_start_anew=True,
     can_be_regional=True,
 )
 AGAIN = CompiledAgain("compiled", 1, None, None, CHECK, dearest_s=3.0, whole_s=3.0)
@@ -91,8 +91,10 @@ FUSIBLE = UncompiledComponent("vae", False, 60.0, 863.0, 0.25, others=())
 FINDINGS: tuple[FindingStatement, ...] = (
     BROKEN,
     BROKEN.but(lines=5, longest=[STEERING, NO_LINE], counted_by_dynamo=23, on_gpu=False, can_be_switched=True),
+    BROKEN.but(in_program=True),
     COLD,
     COLD.but(medians_apart_us=150.0, warm=None, warm_was_measured=False, can_be_regional=False),
+    COLD.but(warm_was_measured=False, can_start_anew=False),
     CompileSlower(1000.0, 1500.0),
     AGAIN,
     AGAIN.but(times=2, function="forward", where="model.py:12", dearest_s=45.0, whole_s=45.5),

@@ -55,7 +55,7 @@ def profile_command(
 
     `more` are options besides. Not `compiled`: the eager form alone."""
     changes = changes or {}
-    if settings.own and settings.own.in_program:
+    if settings.in_program:
         return _program(settings, changes, more)
     words = ["tracekit", "profile", settings.workload, *(["--compiled"] if compiled else [])]
     for option in TYPED:
@@ -77,7 +77,7 @@ def repeating_command(run: Run, out: str) -> str:
     """Measures the run again into the folder `out`, at its own size: another GPU may have room for another one. Empty
     where it is not known what measured it, and of a program."""
     settings = run.settings
-    if settings.own is not None and settings.own.in_program:
+    if settings.in_program:
         return ""
     variables, words = split_variables(run.command)
     if words[:2] != ["tracekit", "profile"] or len(words) < 3:
@@ -126,7 +126,7 @@ def switched_command(settings: Settings, switches: Changes) -> str:
 def _program(settings: Settings, changes: Changes, more: tuple[str, ...]) -> str:
     """What to pass to `tracekit.profile` in the program that the run came from, or to torch.compile in one that was run
     as it is."""
-    if settings.own is not None and settings.own.as_script:
+    if settings.is_of_program:
         given = [*(f"{name}={value!r}" for name, value in changes.items() if name != "scope")]
         given += [f"{option.removeprefix('--')}=True" for option in more]
         if "scope" in changes:

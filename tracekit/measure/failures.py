@@ -163,7 +163,7 @@ def _raise_failed(settings: Settings, error: Exception) -> NoReturn:
 
 def _no_fullgraph(settings: Settings) -> str:
     """As a user says it, on the command line or in a program."""
-    return 'compile={"fullgraph": False}' if settings.own and settings.own.in_program else "--no-fullgraph"
+    return 'compile={"fullgraph": False}' if settings.in_program else "--no-fullgraph"
 
 
 def _user_line(text: str) -> tuple[str, tuple[str, ...]]:

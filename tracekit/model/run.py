@@ -48,6 +48,9 @@ class UserModel(Struct, frozen=True):
     training: Many[Argument] = ()  #: Its modules that were in training mode.
 
 
+#: What nobody knows of a program that `tracekit run` ran as it is: its settings hold defaults there.
+UNKNOWN_OF_PROGRAM = frozenset({"size", "scope", "fullgraph", "dynamic", "batch_size", "seed", "iterations"})
+
 FormName = Literal["eager", "compiled"]
 RecordingKind = Literal["light", "rich"]
 
@@ -80,6 +83,16 @@ class Settings(Struct, frozen=True):
     checkpoint: bool | None = None  #: Activations are computed again in backward, not kept.
     compile_order: CompileOrder | None = None
     compiled_autograd: bool | None = None
+
+    @property
+    def is_of_program(self) -> bool:
+        """Whether `tracekit run` ran a program as it is."""
+        return self.own is not None and self.own.as_script
+
+    @property
+    def in_program(self) -> bool:
+        """Whether a program was measured, and no model that a command builds: no options of `profile` are its."""
+        return self.own is not None and self.own.in_program
 
     def value(self, name: str) -> object:
         """That of the option of this name; None where the workload has no such setting."""

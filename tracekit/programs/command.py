@@ -39,7 +39,7 @@ HOST = "tracekit.programs.host"
     "--time-budget",
     type=FiniteRange(min=0),
     metavar="SECONDS",
-    help="Stop timing after SECONDS (default 30; CPU 3). 0: watch the first steps alone.",
+    help="Stop timing after SECONDS (default 30; CPU 3; or 40 rounds). 0: watch the first steps alone.",
 )
 @click.option("--target", type=PERCENT, metavar="PERCENT", help="Stop timing at ±PERCENT.")
 @click.option("--out", type=OutputPath(), help="Run folder to write (default traces/SCRIPT).")

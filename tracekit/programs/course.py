@@ -6,6 +6,7 @@ variant is recorded.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Generator
@@ -35,17 +36,19 @@ QUIET_STEPS = 3
 BLOCK_US, GROWING_ROUNDS = 50_000.0, 5
 #: A step that takes so long is a block by itself.
 LONG_STEP_US = 100_000.0
-#: After so many rounds it is recorded, however wide the interval is.
+#: After so many rounds it is recorded, however wide the interval is, unless a time budget was asked for: nobody knows
+#: how long the program goes on.
 MOST_ROUNDS = 40
 #: Of several callables so many are looked at one by one, in so much of the time budget, and so many rounds each.
 MOST_ALONE, SHARE_ALONE, MOST_ROUNDS_ALONE = 6, 1.0, 20
-#: What stands between two steps is part of the loop; so many times the usual is evaluation, a checkpoint or the like.
-INTERRUPTION, INTERRUPTION_US = 10.0, 10_000.0
+#: What a step does before its first compiled call is part of the loop; so many times the usual, and so much more, is
+#: evaluation, a checkpoint or a busy host.
+LATE, LATE_US = 10.0, 10_000.0
 #: The recordings of each variant: its kind, and how many steps are published.
 RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 2))
 FORMS: tuple[FormName, ...] = ("eager", "compiled")
-#: Something was compiled in a step, or the program did something else between two.
-LeftOut = Literal["compiled", "interrupted"]
+#: In a step something was compiled, or its first compiled call was late, or it was to be eager and went astray.
+LeftOut = Literal["compiled", "late", "astray"]
 Waiting = Generator[None, "Step", None]
 
 
@@ -106,7 +109,7 @@ class Course:
     """Fills `found`. `switch` makes the steps that follow those of a variant, or one callable alone eager; `is_own`
     says of a label whether the program compiles that callable, and no library. `device` says where steps run, `write`
     keeps a recording, `part` hears when something was measured, `recorded` when all was but each callable alone. Ranks
-    take it together."""
+    take it together. One that `spends_budget` times until its target is reached or its budget is spent."""
 
     def __init__(
         self,
@@ -123,12 +126,14 @@ class Course:
         recorded: Callable[[], object],
         *,
         says_its_beginning: bool,
+        spends_budget: bool,
     ) -> None:
         self._found, self._forms, self._rule, self._ranks = found, forms, rule, ranks
         self._device, self._switch_to, self._write, self._part = device, switch, write, part
         self._is_own, self._recorded = is_own, recorded
         self._shuffle = random.Random(seed).shuffle
         self._whole = says_its_beginning
+        self._most_rounds = math.inf if spends_budget else MOST_ROUNDS
         self._varies = False
         #: Whether the GPU is waited for at the end of the step that goes on.
         self.synchronizing = True
@@ -189,7 +194,7 @@ class Course:
             found.seconds = time.monotonic() - began
             counted = len(paired(found.blocks)) if len(order) > 1 else len(found.blocks)
             reason = stopping.reason(counted, self._logs, rounds, found.seconds)
-            reason = reason or ("most rounds" if rounds >= MOST_ROUNDS else None)
+            reason = reason or ("most rounds" if rounds >= self._most_rounds else None)
             reason, found.steps_of_block = self._ranks.first((reason, found.steps_of_block))
             found.stopped = reason or "interrupted"
 
@@ -257,13 +262,15 @@ class Course:
             self.synchronizing = self._whole or number == found.steps_of_block - 1
             steps.append((yield))
         usual_us = median(found.before_us[form])
-        pause_us = max(INTERRUPTION * usual_us, usual_us + INTERRUPTION_US)
+        late_us = max(LATE * usual_us, usual_us + LATE_US)
         left_out: LeftOut | None = None
         # A step that ran out of memory went on compiled.
         if any(step.compilations for step in steps) or self.against_eager:
             left_out = "compiled"
-        elif any(step.before_us > pause_us or step.astray for step in steps):
-            left_out = "interrupted"
+        elif any(step.astray for step in steps):
+            left_out = "astray"
+        elif any(step.before_us > late_us for step in steps):
+            left_out = "late"
         found.before_us[form] += [step.before_us for step in steps]
         told = self._ranks.all((sum(step.us for step in steps) / len(steps), left_out))
         left_out = next((why for _us, why in told if why), None)

@@ -98,6 +98,7 @@ class Host:
             self._finish,
             self._measured,
             eager=plan.eager,
+            spends_budget=plan.budget_seconds is not None,
         )
         self._session.install()
         if plan.eager and not self._rank and plan.budget_seconds != 0:

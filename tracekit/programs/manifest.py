@@ -16,13 +16,25 @@ from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import CompileTarget
 from tracekit.numbers import counted, duration
 from tracekit.programs.compiled import Compiled
-from tracekit.programs.course import Found, paired
-from tracekit.programs.session import Session
+from tracekit.programs.course import LATE, Found, LeftOut, paired
+from tracekit.programs.session import CALLS_WITHOUT_END, Session
 from tracekit.programs.telling import STEP_WORDS, alone_noted, timed_pairs
 from tracekit.shell import steering_variables
 
 #: So many callables are named.
 MOST_NAMED = 8
+#: What was seen of blocks that do not count.
+LEFT_OUT: dict[LeftOut, str] = {
+    "compiled": "something was compiled in a step",
+    "late": (
+        f"a step took over {LATE:g} times as long as usual before its first compiled call (evaluation, a checkpoint, a"
+        " busy host)"
+    ),
+    "astray": (
+        f"a step that was to be eager called compiled code over {CALLS_WITHOUT_END} times as often as others, so the"
+        " rest of it was compiled (evaluation)"
+    ),
+}
 
 
 def run_of(session: Session, name: str, command: str, started: datetime.datetime, rule: StoppingRule, seed: int) -> Run:
@@ -32,14 +44,15 @@ def run_of(session: Session, name: str, command: str, started: datetime.datetime
     forms: tuple[FormName, ...] = tuple(
         form for form in ("eager", "compiled") if timings.wall_us.get(form) or (form, "rich") in found.recordings
     )
-    modes = {each.mode for each in session.watch.found if each.calls}
+    modes = {each.mode for each in session.watch.found if each.calls and not each.by_library}
+    # Of what is not known of a program (`UNKNOWN_OF_PROGRAM`) defaults stand here, and no report shows them.
     settings = Settings(
         workload=name,
         size="full",
         device=found.device,
         dtype=_dtype(session.watch.found),
         scope="all",
-        mode=modes.pop() if len(modes) == 1 else "default",
+        mode=", ".join(sorted(modes)) or "default",
         fullgraph=False,
         dynamic=None,
         batch_size=1,
@@ -130,10 +143,7 @@ def notes_of(session: Session) -> list[str]:
             f"A time is that of a block of up to {counted(found.steps_of_block, 'step')}, for one step;"
             " eager steps were real steps of the program."
         )
-    for reason, words in (
-        ("compiled", "something was compiled in them"),
-        ("interrupted", "the program did something else between two steps, such as evaluation or a checkpoint"),
-    ):
+    for reason, words in LEFT_OUT.items():
         blocks = sum(block.left_out == reason for block in found.blocks)
         if blocks:
             told.append(f"{counted(blocks, 'block')} left out: {words}.")
@@ -141,7 +151,11 @@ def notes_of(session: Session) -> list[str]:
     if unpaired > 1 and any(block.form == "eager" for block in found.blocks):
         told.append(f"{counted(unpaired, 'block')} left out: no block of the other variant did the same work.")
     if found.quiet:
-        told.append(f"{duration(median(found.before_us['compiled']))} of a step pass before its first compiled call.")
+        before = duration(median(found.before_us["compiled"]))
+        told.append(
+            f"A step spends {before} (median) before its first compiled call: on what is not compiled, such as loading"
+            " data."
+        )
     told += [callable_words(each) for each in session.watch.found if each.calls and not each.by_library][:MOST_NAMED]
     if found.device == "cpu":
         told.append(

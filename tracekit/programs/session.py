@@ -60,10 +60,11 @@ class Session:
         measured: Callable[[], None],
         *,
         eager: bool,
+        spends_budget: bool,
     ) -> None:
         self._asked, self._rule, self._seed, self._name = asked, rule, seed, name
         self._folder, self._say, self._part, self._measured = folder, say, part, measured
-        self._recorded = recorded
+        self._recorded, self._spends_budget = recorded, spends_budget
         self._forms = FORMS if eager else FORMS[1:]
         self.found, self.ranks = Found(), Together()
         self._set_stance: Callable[..., object] = torch.compiler.set_stance
@@ -187,6 +188,7 @@ class Session:
             self._part,
             self._recorded,
             says_its_beginning=self._steps.say_their_beginning,
+            spends_budget=self._spends_budget,
         )
         self._waiting = self._course.run()
         next(self._waiting)

@@ -231,7 +231,7 @@ def choose_form(run: Run, folder: Path, form: FormName | None) -> FormResult:
         raise TracekitError(f"{folder} has no {form or 'recorded'} variant: torch.compile compiled nothing; {says}")
     if found is None:
         there = " and ".join(each.name for each in run.forms) or "nothing"
-        in_program = run.settings.own is not None and run.settings.own.in_program
+        in_program = run.settings.in_program
         both = "tracekit.profile without compile=False" if in_program else "`tracekit profile ... --compiled`"
         raise TracekitError(f"{folder} has no {form or 'recorded'} variant, only {there}; {both} records both")
     return found

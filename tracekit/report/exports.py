@@ -91,7 +91,8 @@ def _work(side: Side) -> str:
     steered = [variable_words(settings.variables)] if settings.variables and form else []
     if form and form.name != "eager":
         dynamic = {None: [], True: ["dynamic"], False: ["not dynamic"]}[settings.dynamic]
-        steered = [settings.mode, f"scope {settings.scope}", *dynamic, *compiling_words(settings), *steered]
+        scope = [] if settings.is_of_program else [f"scope {settings.scope}"]
+        steered = [settings.mode, *scope, *dynamic, *compiling_words(settings), *steered]
     way = f" ({', '.join(steered)})" if steered else ""
     return ", ".join([*model, *work, f"{side.label}{way}"])
 
@@ -102,10 +103,13 @@ def _setting(side: Side) -> str:
     if settings is None or environment is None:
         return encodable(side.path)
     torch = environment.packages.get("torch")
+    asked = [f"size {settings.size}", settings.dtype, f"batch {settings.batch_size}", f"mode {settings.mode}"]
+    if settings.is_of_program:
+        asked = [settings.dtype, f"mode {settings.mode}"]
     lines = [
         environment.gpu or environment.cpu,
         f"torch {torch}" if torch else None,
-        f"size {settings.size}, {settings.dtype}, batch {settings.batch_size}, mode {settings.mode}",
+        ", ".join(asked),
         f"{len(side.form.wall_us)} timed calls" if side.form else None,
     ]
     return "\n".join(filter(None, lines))

@@ -4,7 +4,8 @@ from tests.report.showing import rows_of
 from tests.sides import make_form, make_run, make_settings, make_side
 
 from tracekit.model.gpu import GpuSample, GpuState
-from tracekit.model.run import Component
+from tracekit.model.run import Component, UserModel
+from tracekit.report.composition.shared import notes_section
 from tracekit.report.document import Cell
 from tracekit.report.sections.setting import component_table, gpu_state_table, settings_table
 from tracekit.report.words.common import with_letters
@@ -37,6 +38,18 @@ def test_variables_that_steered_torch_are_among_the_settings():
     assert table is not None
     assert rows_of(table) == {"variables": ("—", "CUDA_LAUNCH_BLOCKING=1 TORCH_BLAS_X='a b'")}
     assert "dtype bfloat16; " in table.note
+
+
+def test_of_a_program_only_what_is_known_of_it_is_shown():
+    own = UserModel(in_program=True, as_script=True)
+    settings = make_settings(workload="train.py", own=own, height=None, width=None, steps=None)
+    table = settings_table(with_letters(replace(make_side(), settings=settings)))
+    assert [row[0] for row in table.rows] == ["workload", "device", "dtype", "mode"]
+    # `tracekit.profile` in a program is told how to compile.
+    called = replace(settings, own=UserModel(in_program=True))
+    assert "fullgraph" in rows_of(settings_table(with_letters(replace(make_side(), settings=called))))
+    assert "Size chosen" in str(notes_section((), make_run()))
+    assert "Size chosen" not in str(notes_section((), make_run(settings=settings)))
 
 
 def state(*clocks: int) -> GpuState:

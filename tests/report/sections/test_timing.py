@@ -1,11 +1,11 @@
 from msgspec.structs import replace
 from tests.report.showing import rows_of
-from tests.sides import STEADY, make_environment, make_form, make_pair, make_side, scaled
+from tests.sides import STEADY, make_environment, make_form, make_pair, make_settings, make_side, scaled
 
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
-from tracekit.model.run import FormName
+from tracekit.model.run import FormName, UserModel
 from tracekit.model.timing import BreakEven, ControlCall, FormTiming, ProcessTimes
 from tracekit.numbers import duration
 from tracekit.report.composition.one_side import warnings
@@ -84,7 +84,7 @@ def test_the_evidence_says_how_many_rounds_and_why_no_more():
     several = verdict_evidence(timed(1.02, 0.98))
     assert "3 processes" in several and "30 interleaved rounds in all, profiler off" in several
     assert "asked" not in several, "of few processes no interval is told"
-    assert "asked ±1 %" in verdict_evidence(timed(*(1.02, 0.98) * 4))
+    assert "target ±1 %" in verdict_evidence(timed(*(1.02, 0.98) * 4))
     assert "mean call of all" not in one
 
 
@@ -111,6 +111,12 @@ def test_an_estimate_from_the_warm_up_says_that_it_is_one():
     assert "the speed-up's CI. " in table.note
     assert "eager's process spread" in startup_table(timed(1.02, 0.98)).note
     assert [row[0] for row in table.rows] == ["eager", "compiled, no cache"]
+
+
+def test_of_a_program_no_start_in_a_new_process_is_advised_and_compiled_steps_came_first():
+    comparison, own = timed(), UserModel(in_program=True, as_script=True)
+    note = startup_table(replace(comparison, b=replace(comparison.b, settings=make_settings(own=own)))).note
+    assert "--startup" not in note and "Compiled ones came first" in note and "eager ran first" not in note
 
 
 def test_break_even_is_told_in_calls_never_or_not_at_all():

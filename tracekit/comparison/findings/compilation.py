@@ -91,6 +91,7 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
         costly=costly,
         on_gpu=side.analysis.gpu is not None,
         in_torch=len(breaks) - len(own),
+        in_program=bool(side.settings and side.settings.in_program),
     )
     return Finding(
         statement,

@@ -53,6 +53,7 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     saving_us = None
     if warm and warm.cache_hits and cold.source == warm.source == "fresh_process":
         saving_us = max(cold.startup_us - warm.startup_us, 0.0)
+    settings = comparison.b.settings
     changes, warm_start = scope_changes(comparison.b), None
     if warm is not None and warm.calls is not None and not math.isinf(warm.calls):
         warm_start = WarmStart(warm.startup_us, warm.calls, warm.calls_at_most, warm.calls_ci95)
@@ -65,7 +66,7 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
         medians_apart_us=verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None,
         warm=warm_start,
         warm_was_measured=saving_us is not None,
-        of_ranks=bool(comparison.b.ranks),
+        can_start_anew=not comparison.b.ranks and not (settings and settings.in_program),
         can_be_regional=bool(changes),
     )
     advice = run_again(comparison.b.settings, changes) if changes else None

@@ -23,6 +23,11 @@ class TimedForm(Struct, frozen=True):
         return median(self.form.steady_us) if self.form.wall_us else None
 
     @property
+    def settings(self) -> None:
+        """They are of a run."""
+        return None
+
+    @property
     def idle_share(self) -> None:
         """Only a recording tells how long the GPU was idle."""
         return None

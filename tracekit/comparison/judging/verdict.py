@@ -93,7 +93,8 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
         speedup = mean_ratio(every[0].a_us, every[0].b_us)
         verdict = Verdict("inconclusive", speedup, None, None, *ends, n=count, basis="rounds")
         repeats = len(a.form.timing.processes) if a.form.timing else 0
-        return verdict, (*uneven, statements.TooFewCalls(count, thresholds.FEWEST_CALLS, repeats), *recompiled)
+        few_calls = statements.TooFewCalls(count, thresholds.FEWEST_CALLS, repeats, of_program=_of_program(b))
+        return verdict, (*uneven, few_calls, *recompiled)
 
     verdict, limits = _judge_pairs(every, ends, (a, b), withheld=bool(recompiled))
     unsteady = [*find_warming(b), *find_unsteady_speeds(a, b)]
@@ -214,10 +215,15 @@ def _judge_pairs(
     tick = max(pairs.coarse_tick for pairs in every)
     notes: list[Note] = [statements.CoarseClock(tick)] if tick else []
     if few and verdict.stretches is not None:
-        notes.append(statements.FewStretches(len(every[0].a_us), verdict.stretches, FEWEST_STRETCHES))
+        count, of_program = len(every[0].a_us), _of_program(sides[1])
+        notes.append(statements.FewStretches(count, verdict.stretches, FEWEST_STRETCHES, of_program=of_program))
     notes += _find_outliers(every)
     notes += processes.find_two_kinds(ratios)
     return verdict, tuple(notes)
+
+
+def _of_program(side: Timed) -> bool:
+    return bool(side.settings and side.settings.is_of_program)
 
 
 def _find_outliers(every: tuple[Pairs, ...]) -> list[Note]:

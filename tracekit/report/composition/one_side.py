@@ -132,7 +132,8 @@ def interrupted_summary(run: Run) -> doc.Summary:
         for form in run.forms
     )
     heads = columns("Form", figures=("warm-up calls", "timed calls", "median", "recordings"))
-    told = f"Interrupted run, not complete: {run.settings.workload} at size {run.settings.size}"
+    sized = "" if run.settings.is_of_program else f" at size {run.settings.size}"
+    told = f"Interrupted run, not complete: {run.settings.workload}{sized}"
     return Line(told, "bold"), Table("", heads, rows), doc.BLANK
 
 

@@ -131,7 +131,8 @@ def setup_section(sides: Sides, run: Run | None) -> doc.Section | None:
 def notes_section(notes: tuple[str, ...], run: Run | None = None) -> doc.Section | None:
     """What must be known to rely on the figures, the gravest first."""
     if run:
-        notes = (*notes, *run.notes, *(noted.long() for noted in run.noted), f"Size chosen: {run.size_reason}.")
+        notes = (*notes, *run.notes, *(noted.long() for noted in run.noted))
+        notes += () if run.settings.is_of_program else (f"Size chosen: {run.size_reason}.",)
     return folded("notes", NOTES, f"{len(notes)}", doc.Bullets(NOTES, notes)) if notes else None
 
 

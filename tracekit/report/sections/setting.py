@@ -7,7 +7,7 @@ import msgspec
 
 from tracekit.model.gpu import GpuState
 from tracekit.model.option import BY_NAME, OPTIONS
-from tracekit.model.run import Run
+from tracekit.model.run import UNKNOWN_OF_PROGRAM, Run
 from tracekit.names import clipped
 from tracekit.numbers import MISSING, duration, percent, size
 from tracekit.report.document import Table, columns, filled_table
@@ -46,6 +46,8 @@ def settings_table(sides: Sides) -> Table | None:
             fields["variables"] = variable_words(side.settings.variables) or None
             if own and own["options"]:
                 fields["options"] = " ".join(own["options"])
+            if side.settings.is_of_program:
+                fields = {name: value for name, value in fields.items() if name not in UNKNOWN_OF_PROGRAM}
         found.append({WORDS.get(name, name): value for name, value in fields.items()})
     return _compared("Settings", sides, found)
 

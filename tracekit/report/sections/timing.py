@@ -140,6 +140,10 @@ WARM_UP = (
     "subtracts all of it, the upper none."
 )
 STARTUP = " --startup measures each start in a new process."
+OF_PROGRAM = (
+    "Estimated from the program's first steps. Compiled ones came first and so include process start-up: "
+    "compiling may pay earlier. The lower number subtracts eager's start-up, the upper none."
+)
 
 
 def startup_table(comparison: Comparison) -> Table | None:
@@ -162,11 +166,13 @@ def startup_table(comparison: Comparison) -> Table | None:
             spread = "It lies between these numbers by the speed-up's CI and eager's process spread. "
     forms = (side.form for side in (comparison.a, comparison.b))
     loads = [start.load_seconds for each in forms if each for start in each.startups]
-    source = (
-        f"{WARM_UP}{'' if comparison.b.ranks else STARTUP}"
-        if of_own_warm_up
-        else FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")
-    )
+    settings = comparison.b.settings
+    if not of_own_warm_up:
+        source = FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")
+    elif settings and settings.is_of_program:
+        source = OF_PROGRAM
+    else:
+        source = WARM_UP if comparison.b.ranks or (settings and settings.in_program) else f"{WARM_UP}{STARTUP}"
     note = (
         "Start-up: warm-up calls minus steady calls. Break-even: calls after which compiled and eager are equal. "
         f"{spread}{source}"

@@ -306,7 +306,7 @@ def _noise(floor: float, speedup: float, environment: Environment | None) -> str
 
 
 def _wider_than_asked(comparison: Comparison) -> Iterator[str]:
-    """`±2.6 %, asked ±1 %`; nothing where that rounds to the same, or where the interval is not the speed-up's."""
+    """`±2.6 %, target ±1 %`; nothing where that rounds to the same, or where the interval is not the speed-up's."""
     verdict, timing = comparison.verdict, comparison.b.form.timing if comparison.b.form else None
     # Of few processes their range is told, which no target is of.
     ci95 = verdict.ci95 if verdict.told_range == verdict.ci95 else None
@@ -314,7 +314,7 @@ def _wider_than_asked(comparison: Comparison) -> Iterator[str]:
         return
     half = math.sqrt(ci95[1] / ci95[0]) - 1
     if round(half, 3) > timing.target:
-        yield f"±{percent(half)}, asked ±{timing.target * 100:g} %"
+        yield f"±{percent(half)}, target ±{timing.target * 100:g} %"
 
 
 #: Why timing stopped.

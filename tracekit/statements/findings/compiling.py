@@ -15,7 +15,7 @@ from tracekit.statements.guards import Check
 #: So many breaks are worth an action, and so many compilations of one kind: torch gives up at eight of one function.
 MANY_BREAKS, MANY_COMPILATIONS = 3, 4
 #: What is said of the advice where nothing can be switched on: it saves nothing by itself, and is not tried.
-FULLGRAPH = " --fullgraph does not remove breaks: it raises an error that names the first one."
+FULLGRAPH = " {} does not remove breaks: it raises an error that names the first one."
 #: Of a value that decides which code runs next, whatever Dynamo hints at.
 STEERS = "its value steers a branch: torch.where for both branches, or torch.cond for one of them"
 #: Characters of the line of a graph break, and of its reason, where a line of the terminal is all there is.
@@ -67,6 +67,7 @@ class BrokenGraphs(FindingStatement):
     costly: bool
     on_gpu: bool
     in_torch: int = 0  #: So many of the lines are in torch's own code.
+    in_program: bool = False  #: That no command compiles.
 
     @property
     def severity(self) -> Severity:
@@ -94,7 +95,9 @@ class BrokenGraphs(FindingStatement):
             # Other parts of a report show that count.
             breaks = counted(self.counted_by_dynamo, "break")
             text += f" Dynamo counts {breaks}, one for each function compiled up to such a line."
-        return text if self.can_be_switched or not self.removable else text + FULLGRAPH
+        if self.can_be_switched or not self.removable:
+            return text
+        return text + FULLGRAPH.format("torch.compile(..., fullgraph=True)" if self.in_program else "--fullgraph")
 
     def short(self) -> str:
         """The costliest line and what it costs, and how many more there are."""

@@ -45,7 +45,7 @@ class ColdStart(FindingStatement):
     medians_apart_us: float | None
     warm: WarmStart | None
     warm_was_measured: bool  #: In a fresh process, with what it saved.
-    of_ranks: bool
+    can_start_anew: bool  #: By `--startup`, which neither several ranks nor programs have.
     can_be_regional: bool
     says_why = "compiles one block, reuses it; adds guards"
 
@@ -64,7 +64,7 @@ class ColdStart(FindingStatement):
         return (
             f"{text} For fewer calls per process keep Inductor's cache (TORCHINDUCTOR_CACHE_DIR,"
             f" torch.compiler.save_cache_artifacts){', or compile one block of many' if self.can_be_regional else ''}."
-            f"{'' if self.warm_was_measured or self.of_ranks else ' --startup measures a warm cache.'}"
+            f"{'' if self.warm_was_measured or not self.can_start_anew else ' --startup measures a warm cache.'}"
         )
 
 

@@ -22,14 +22,18 @@ class TooFewCalls(Note):
     calls: int
     needed: int
     repeats: int  #: Processes that timed again: their calls do not make up for it.
+    of_program: bool = False  #: That `tracekit run` measured.
 
     def long(self) -> str:
         beside = f", not counting {counted(self.repeats, 'repeat')}" if self.repeats else ""
         calls = counted(self.calls, "timed call")
-        return f"Only {calls} a side{beside}: a verdict needs {self.needed} (--iterations)."
+        return f"Only {calls} a side{beside}: a verdict needs {self.needed} ({self._more_with()})."
 
     def short(self) -> str:
-        return f"{counted(self.calls, 'timed call')} a side, {self.needed} needed (--iterations)"
+        return f"{counted(self.calls, 'timed call')} a side, {self.needed} needed ({self._more_with()})"
+
+    def _more_with(self) -> str:
+        return "--time-budget" if self.of_program else "--iterations"
 
 
 class UnevenCalls(Note):
@@ -57,11 +61,14 @@ class FewStretches(Note):
     rounds: int
     stretches: float
     needed: int
+    of_program: bool = False  #: That `tracekit run` measured, in one process.
 
     def long(self) -> str:
-        more = (
-            "more with --iterations" if self.rounds < self.needed else "a longer --time-budget, or --repeat-process 4"
-        )
+        more = "a longer --time-budget, or --repeat-process 4"
+        if self.of_program:
+            more = "more with a longer --time-budget"
+        elif self.rounds < self.needed:
+            more = "more with --iterations"
         told = self._independent()
         return (
             f"{told[0].upper()}{told[1:]}: below {self.needed}, a change counts if it exceeds what processes differ by"
@@ -69,7 +76,11 @@ class FewStretches(Note):
         )
 
     def short(self) -> str:
-        more = "--iterations" if self.rounds < self.needed else "--time-budget, --repeat-process 4"
+        more = "--time-budget, --repeat-process 4"
+        if self.of_program:
+            more = "--time-budget"
+        elif self.rounds < self.needed:
+            more = "--iterations"
         return f"{self._independent()} (more with {more})"
 
     def _independent(self) -> str:
