@@ -10,7 +10,7 @@ import torch
 from tests.measure.conftest import Block, make_workload
 
 from tracekit.measure import diagnostics, forms
-from tracekit.measure.compile_log import read_break
+from tracekit.measure.compile_log import find_hint, read_break
 from tracekit.measure.diagnostics import DiagnosticLog, watched
 from tracekit.measure.forms import Form, compiled_form
 from tracekit.model.compilation import Diagnostics, GraphBreak
@@ -186,6 +186,14 @@ def test_pythons_own_library_and_what_dynamo_puts_in_its_place_are_passed_over()
     own, of_torch = read(*users, *within), read(*users, *ddp, *within)
     assert (own.where, own.called_from, own.is_torchs) == ("train.py:31", None, False)
     assert of_torch.line == "torch/nn/parallel/distributed.py:1714, called from train.py:31" and of_torch.is_torchs
+
+
+def test_a_hint_names_the_setting_where_it_is() -> None:
+    """Torch 2.13's own text names it without its module: that sets nothing."""
+    assert hasattr(torch._dynamo.config, "trace_autograd_ops")
+    hint = "Graph Break Reason: no\n  Hint: Set torch._dynamo.trace_autograd_ops=True\n"
+    assert find_hint(hint) == "Set torch._dynamo.config.trace_autograd_ops=True"
+    assert find_hint(hint.replace("_dynamo.", "_dynamo.config.")) == "Set torch._dynamo.config.trace_autograd_ops=True"
 
 
 def test_a_module_without_breaks_has_none(block: Block) -> None:

@@ -220,7 +220,7 @@ def read_break(text: str, id_: str | None) -> nouns.GraphBreak:
 def find_hint(text: str) -> str | None:
     """The first hint that a user can do something with."""
     # Torch 2.11 to 2.13 name the setting without its module, which sets nothing.
-    text = text.replace("_dynamo.trace_autograd_ops", "_dynamo.config.trace_autograd_ops")
+    text = re.sub(r"(?<!config)\.trace_autograd_ops\b", ".config.trace_autograd_ops", text)
     hints = (hint.strip() for hint in HINT.findall(text))
     return next((hint for hint in hints if not any(each in hint for each in NO_HELP)), None)
 
