@@ -16,9 +16,6 @@ from tracekit.model.bounded import Count
 from tracekit.ranks.activities import OUTSIDE, compute_of
 from tracekit.ranks.digests import RankDigest, RankSummary, Talk
 
-#: What tells talk apart, as columns of a digest.
-KNOWN_BY = ("collective", "group", "ranks", "size", "dtype", "bytes", "signature", "exchange", "root")
-PEERS, WIDTHS = ("targets", "sources"), ("sent_bytes", "received_bytes")
 #: Of which ranks may give and take unequally much.
 VARYING = "all_to_all"
 #: Of a summary, unpacked: one of 50,000 collectives has 2.5 MB.
@@ -43,7 +40,7 @@ def summarise(digest: RankDigest) -> RankSummary:
     talk: dict[Talk, int] = {}
     numbers = [
         talk.setdefault(_talk(row, digest.groups), len(talk))
-        for row in table.select(*KNOWN_BY, *PEERS, *WIDTHS).iter_rows(named=True)
+        for row in table.select(Talk.__struct_fields__).iter_rows(named=True)
     ]
     both = _both(_both(compute, communication), measured)
     return RankSummary(
@@ -91,12 +88,13 @@ def _stretches(digest: RankDigest) -> tuple[Intervals, Intervals]:
 
 
 def _talk(row: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> Talk:
+    row |= {name: tuple(each) for name, each in row.items() if isinstance(each, list)}
     if row["collective"] != VARYING:
-        row |= dict.fromkeys(WIDTHS)
+        row |= {"sent_bytes": None, "received_bytes": None}
     # Those of a named group are told once.
-    row["ranks"] = [] if tuple(row["ranks"]) == groups.get(row["group"] or "") else row["ranks"]
-    fields: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in row.items()}
-    return Talk(**fields)
+    if row["ranks"] == groups.get(row["group"] or ""):
+        row["ranks"] = ()
+    return Talk(**row)
 
 
 def begin_summary(summary: RankSummary, moment_ns: int) -> RankSummary:

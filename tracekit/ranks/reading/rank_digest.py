@@ -12,13 +12,12 @@ from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
 from tracekit.ranks.activities import OUTSIDE, OUTSIDE_COMMUNICATION
-from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.digests import COLUMNS, RankDigest, schema_of
 from tracekit.ranks.reading.recorded_collectives import describe_collectives
 
 #: So many of the longest gaps have a place.
 NAMED_GAPS = 200
-COLUMNS = ("kind", "name", "family", "stream", "step", "start_ns", "end_ns", "grid", "in_graph")
-PLACES = {"start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String, "where": pl.String}
+ACTIVITIES = [*COLUMNS["activities"]]
 
 
 def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | None = None) -> RankDigest:
@@ -65,12 +64,12 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         groups=stated.groups if stated else {},
         window=scope.kind,
         windows=tuple((int(start), int(end)) for start, end in scope.windows[device].tolist()),
-        activities=pl.concat((own.select(COLUMNS), _outside(scope, own, device))).sort("start_ns", "end_ns"),
+        activities=pl.concat((own.select(ACTIVITIES), _outside(scope, own, device))).sort("start_ns", "end_ns"),
         collectives=collectives,
         gaps=pl.DataFrame({"start_ns": gaps.starts, "end_ns": gaps.ends}).with_columns(
             pl.Series(cause, parts[:, code], dtype=pl.Int64) for code, cause in enumerate(IDLE_CAUSES)
         ),
-        places=pl.DataFrame(placed, schema=PLACES, orient="row").sort("start_ns"),
+        places=pl.DataFrame(placed, schema=schema_of("places"), orient="row").sort("start_ns"),
         skipped=sum(trace.skipped.values()),
         truncated=trace.truncated,
         device=device,
@@ -98,7 +97,7 @@ def _outside(scope: Scope, own: pl.DataFrame, device: int) -> pl.DataFrame:
         start_ns=pl.Series(starts, dtype=pl.Int64),
         end_ns=pl.Series(np.minimum(found["end_ns"].to_numpy(), end), dtype=pl.Int64),
         in_graph=pl.lit(value=False),
-    ).select(COLUMNS)
+    ).select(ACTIVITIES)
 
 
 def _collectives(trace: Trace, own: pl.DataFrame, linked: pl.DataFrame) -> pl.DataFrame:
