@@ -96,7 +96,7 @@ def _of_ranks(
         each for each in slow if isinstance(each, statements.SlowHost) and each.rank not in {one.rank for one in work}
     )
     yield from _held_up(ranks, late, slow, digests, peers)
-    yield from _lone_syncs(digests, peers)
+    yield from find_lone_syncs(digests, peers)
     yield from _more_launches(launching, digests, peers)
     yield from _recompiled(ranks, digests)
     yield from work
@@ -158,38 +158,14 @@ def _held_up(
 ) -> Iterator[RankFinding]:
     """Ranks whose host is held up in every step, where a late rank's own finding does not say so."""
     said = {(each.rank, each.cause) for each in slow if isinstance(each, statements.LateRank)}
-    waited = {each.rank: each.most_waited_us for each in late}
+    waited: dict[int | None, float] = {each.rank: each.most_waited_us for each in late}
     span_us = max(each.span_us for each in ranks)
     for pause in find_pauses(digests, peers):
         if (pause.rank, pause.cause) in said:
             continue
         waited_us = waited.get(pause.rank, 0.0)
         grave = waited_us >= LEAST_WAITED * span_us
-        yield statements.HeldUp(
-            pause.rank,
-            min(pause.more_us * pause.steps, waited_us) if grave else None,
-            cause=pause.cause,
-            more_us=pause.more_us,
-            own_us=pause.own_us,
-            usual_us=pause.usual_us,
-            steps=pause.steps,
-            kernel=pause.kernel,
-            where=pause.where,
-        )
-
-
-def _lone_syncs(digests: dict[int, RankDigest], peers: tuple[Ranks, ...]) -> Iterator[RankFinding]:
-    """Ranks that wait for their GPU alone."""
-    for sync in find_lone_syncs(digests, peers):
-        yield statements.LoneSync(
-            sync.rank,
-            sync.idle_us if sync.share >= LEAST_WAITED else None,
-            count=sync.count,
-            usual_count=sync.usual_count,
-            idle_us=sync.idle_us,
-            share=sync.share,
-            where=sync.where,
-        )
+        yield pause.but(saving_us=min(pause.more_us * pause.steps, waited_us)) if grave else pause
 
 
 def _more_launches(

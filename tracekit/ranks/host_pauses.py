@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES, NOT_THE_HOST
 from tracekit.ranks.activities import whole_gaps
 from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.statements.findings import HeldUp
 
 #: `compile` has a finding of its own; `unattributed` is nobody's.
 CAUSES = tuple(cause for cause in IDLE_CAUSES if cause not in (*NOT_THE_HOST, "compile", "unattributed"))
@@ -34,27 +34,16 @@ PLACE = ("name", "number", "before")
 Cube = NDArray[np.float64]
 
 
-class HostPause(Struct, frozen=True):
-    """What a rank's host does longer at one place of a step than the others' hosts, in microseconds of a step."""
-
-    rank: int
-    cause: str
-    more_us: float
-    own_us: float
-    usual_us: float
-    steps: int
-    kernel: str  #: What the GPU ran next.
-    where: str | None
+def find_pauses(digests: dict[int, RankDigest], parts: Sequence[Sequence[int]]) -> Iterator[HeldUp]:
+    """What a rank's host does longer at one place of a step than the others' hosts, in microseconds of a step: the
+    longest one of each rank that has any, as yet without what it costs. Ranks are held against others of their part:
+    those of one pipeline stage."""
+    for part in parts:
+        if len(part) > 1:
+            yield from _of_part({rank: digests[rank] for rank in part})
 
 
-def find_pauses(digests: dict[int, RankDigest], parts: Sequence[Sequence[int]]) -> tuple[HostPause, ...]:
-    """The longest one of each rank that has any. Ranks are held against others of their part: those of one pipeline
-    stage."""
-    found = (_of_part({rank: digests[rank] for rank in part}) for part in parts if len(part) > 1)
-    return tuple(pause for some in found for pause in some)
-
-
-def _of_part(digests: dict[int, RankDigest]) -> Iterator[HostPause]:
+def _of_part(digests: dict[int, RankDigest]) -> Iterator[HeldUp]:
     steps = sorted(set.intersection(*({*each.steps} for each in digests.values())))
     if len(steps) < LEAST_STEPS:
         return
@@ -72,8 +61,9 @@ def _of_part(digests: dict[int, RankDigest]) -> Iterator[HostPause]:
         told = np.where(more >= least_ns, more, 0.0)
         if told.any():
             place, cause = np.unravel_index(int(told.argmax()), told.shape)
-            yield HostPause(
-                rank=rank,
+            yield HeldUp(
+                rank,
+                None,
                 cause=CAUSES[cause],
                 more_us=float(more[place, cause]) / 1e3,
                 own_us=float(own[place, cause]) / 1e3,

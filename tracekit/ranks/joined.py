@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import polars as pl
 from msgspec import Struct
 
 from tracekit.interval import Ints
@@ -42,3 +43,10 @@ class Joined(Struct, frozen=True):
             return lambda rank, own_ns: own_ns - self.job.digests[rank].windows[0][0]
         zero = self.zero_ns
         return lambda rank, own_ns: self.clocks.common(rank, own_ns) - zero
+
+    def on_one_clock(self, rank: int, table: pl.DataFrame) -> pl.DataFrame:
+        """A rank's table with its starts and ends so."""
+        moved = self.since_zero()
+        return table.with_columns(
+            pl.Series(name, moved(rank, table[name].to_numpy()), dtype=pl.Int64) for name in ("start_ns", "end_ns")
+        )

@@ -5,30 +5,20 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 import polars as pl
-from msgspec import Struct
 
 from tracekit.ranks.activities import computing, whole_gaps
 from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.statements.findings import LoneSync
 
 #: What a copy to the host is called.
 TO_HOST = "Memcpy DtoH"
-#: Of the window: less idle time after them is not told.
-LEAST_SHARE = 0.001
-
-
-class LoneSync(Struct, frozen=True):
-    """A rank's copies to the host that others do not make, and its GPU's idle time after them."""
-
-    rank: int
-    count: int
-    usual_count: float
-    idle_us: float
-    share: float  #: Of the window.
-    where: str | None
+#: Of the window: less idle time after them is not told; less than the second saves nothing.
+LEAST_SHARE, LEAST_SAVED = 0.001, 0.01
 
 
 def find_lone_syncs(digests: dict[int, RankDigest], parts: Sequence[Sequence[int]]) -> Iterator[LoneSync]:
-    """Ranks are held against others of their part: those of one pipeline stage."""
+    """A rank's copies to the host that others do not make, and its GPU's idle time after them. Ranks are held against
+    others of their part: those of one pipeline stage."""
     for part in parts:
         copies = {rank: _copies(digests[rank], [digests[other] for other in part]) for rank in part}
         for rank in part if len(part) > 1 else ():
@@ -41,7 +31,15 @@ def find_lone_syncs(digests: dict[int, RankDigest], parts: Sequence[Sequence[int
             if share >= LEAST_SHARE:
                 places = digests[rank].places.join(waited, on="start_ns").filter(pl.col("where").is_not_null())
                 where = Counter(places["where"].to_list()).most_common(1)
-                yield LoneSync(rank, copies[rank].height, usual, idle_us, share, where[0][0] if where else None)
+                yield LoneSync(
+                    rank,
+                    idle_us if share >= LEAST_SAVED else None,
+                    count=copies[rank].height,
+                    usual_count=usual,
+                    idle_us=idle_us,
+                    share=share,
+                    where=where[0][0] if where else None,
+                )
 
 
 def _copies(digest: RankDigest, others: Sequence[RankDigest]) -> pl.DataFrame:

@@ -75,35 +75,25 @@ def _kernels(digests: dict[int, RankDigest], ranks: Ranks) -> dict[int, pl.DataF
 
 
 def _compare(digests: dict[int, RankDigest]) -> Work:
-    frames = []
-    for rank, own in _kernels(digests, tuple(digests)).items():
-        lasting = pl.col("end_ns") - pl.col("start_ns")
-        frames.append(
-            own.group_by("name", maintain_order=True)
-            .agg(count=pl.len(), ns=lasting.sum())
-            .with_columns(rank=pl.lit(rank))
-        )
-    every, ranks = pl.concat(frames), [*digests]
+    lasting = pl.col("end_ns") - pl.col("start_ns")
+    every = pl.concat(
+        own.group_by("name", maintain_order=True).agg(count=pl.len(), ns=lasting.sum()).with_columns(rank=pl.lit(rank))
+        for rank, own in _kernels(digests, tuple(digests)).items()
+    )
+    none = dict.fromkeys(digests, (0, 0))
     uneven: list[UnevenKernel] = []
-    alike: dict[int, int] = dict.fromkeys(ranks, 0)
+    alike = dict.fromkeys(digests, 0)
+    middle = median if len(digests) > 2 else min
     span_us = median((end - start) / 1e3 for digest in digests.values() for start, end in digest.windows)
     for (name,), rows in every.group_by("name", maintain_order=True):
-        found = {rank: (count, ns) for rank, count, ns in rows.select("rank", "count", "ns").iter_rows()}
-        counts = {rank: found.get(rank, (0, 0))[0] for rank in ranks}
-        if len(set(counts.values())) == 1:
-            for rank in ranks:
-                alike[rank] += found[rank][1]
-            continue
-        usual = median(counts.values()) if len(ranks) > 2 else min(counts.values())
-        usual_ns = (
-            median(found.get(rank, (0, 0))[1] for rank in ranks)
-            if len(ranks) > 2
-            else min(found.get(rank, (0, 0))[1] for rank in ranks)
-        )
-        for rank in ranks:
-            count, ns = found.get(rank, (0, 0))
+        found = none | {rank: (count, ns) for rank, count, ns in rows.select("rank", "count", "ns").iter_rows()}
+        counts, spent = zip(*found.values(), strict=True)
+        usual, usual_ns = middle(counts), middle(spent)
+        for rank, (count, ns) in found.items():
             more_us = (ns - usual_ns) / 1e3
-            if count != usual and abs(more_us) >= LEAST_SHARE * span_us:
+            if len({*counts}) == 1:
+                alike[rank] += ns
+            elif count != usual and abs(more_us) >= LEAST_SHARE * span_us:
                 uneven.append(UnevenKernel(rank, str(name), count, usual, more_us))
     usual_alike = median(alike.values())
     slower = {rank: ns / usual_alike - 1 if usual_alike else 0.0 for rank, ns in alike.items()}

@@ -35,7 +35,7 @@ def test_the_ranks_of_a_job_are_on_one_clock_with_arrows_from_the_last_to_those_
     places = [str(unpack_dlrm(tmp_path / "job"))]
     reading = RanksReading(cached=False)
     path = merge_ranks(places, None, reading, tmp_path / "perfetto.json.gz")
-    digests = {each.rank: each for each in read_ranks(find_recordings(places), reading)}
+    digests = {each.rank: each for each in read_ranks(find_recordings(places), reading).values()}
     page = show(path, link_to(path))
     assert page.errors() == [] == page.dialogs()
     found = {(row["process"], row["category"]): row for row in page.rows(BY_KIND)}

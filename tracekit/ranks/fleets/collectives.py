@@ -11,6 +11,7 @@ from tracekit import interval
 from tracekit.interval import Floats
 from tracekit.ranks.activities import compute_of
 from tracekit.ranks.digests import Talk
+from tracekit.ranks.fleets.accounts import bare_share
 from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.job_figures import (
     CauseShare,
@@ -218,10 +219,8 @@ def _exposed(joined: Joined) -> Floats:
     """Of each part's transfer what no compute covers, in nanoseconds: where only a summary is read, by the share of the
     whole part."""
     parts = joined.waits.parts
-    lasting, covered = (parts["end"] - parts["start"]).to_numpy(), parts["covered"].to_numpy()
-    waiting = np.maximum(parts["waiting"].to_numpy(), 0)
-    bare = np.clip(1 - covered / np.maximum(lasting, 1), 0, 1)
-    exposed: Floats = (lasting - waiting) * bare
+    waiting = parts["waiting"].clip(0).to_numpy()
+    exposed: Floats = ((parts["end"] - parts["start"]).to_numpy() - waiting) * bare_share(parts)
     for rank, digest in joined.digests.items():
         own = joined.rows_of(rank)
         starts, ends = (digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns"))
