@@ -10,7 +10,7 @@ from tracekit.ranks.digests import RankDigest, RankSummary
 from tracekit.ranks.fleets.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.fleets.ends import share_a_clock
 from tracekit.ranks.fleets.parts import Parts, join_parts
-from tracekit.ranks.fleets.waits import Settled, measure_waits, settle
+from tracekit.ranks.fleets.waits import measure_waits, settle
 from tracekit.ranks.job_figures import RankNote
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.summary import begin_summary, summarise
@@ -86,7 +86,7 @@ def _start_skews(parts: Parts, clocks: Clocks, begins: dict[int, int]) -> dict[i
 def _clocks(parts: Parts, summaries: dict[int, RankSummary]) -> Clocks:
     """From the ends of those collectives that names alone join; where these disagree, by what ends at once."""
 
-    def aligned(some: Parts | Settled, *, one_way: bool = False) -> Clocks:
+    def aligned(some: Parts, *, one_way: bool = False) -> Clocks:
         members = some.members
         if not one_way:
             barriers = some.about.filter(~pl.col("one_way")).select("collective")

@@ -2,7 +2,7 @@
 within microseconds of each other."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -30,14 +30,6 @@ FINER, LEAST_APART_NS = 4.0, 1_000
 PROVING_NS, FEW = 50_000, 5
 #: Ranks of which that is asked: of more, these tell.
 MOST_COMPARED = 64
-
-
-class Loose(Struct, frozen=True):
-    """A part that names do not join: its row among all parts, and its group."""
-
-    row: int
-    group: tuple[int, ...]  #: Empty where nobody knows.
-    of_all: bool  #: All give to all.
 
 
 class Times(Struct, frozen=True):
@@ -68,32 +60,32 @@ def grow_by_ends(
     sound: dict[int, list[int]],
     by_end: Sequence[tuple[int, int]],
     groups: dict[int, tuple[int, ...]],
-    loose: Sequence[Loose],
+    loose: Iterable[int],
     times: Times,
 ) -> set[int]:
     """Adds to collectives, of the rows that `sound` has, what ended at once with them on a rank of their group that
     lacks them. Which of these have grown. `by_end` has when each ended, the median, and its number, in order."""
     moments = np.array([moment for moment, _ in by_end], dtype=np.int64)
     grown: set[int] = set()
-    for each in loose:
-        at = times.nearest(moments, int(times.end[each.row])) if times.sequence[each.row] < 0 else None
+    for row in loose:
+        at = times.nearest(moments, int(times.end[row])) if times.sequence[row] < 0 else None
         if at is None:
             continue
         number = by_end[at][1]
-        rows, rank = sound[number], times.rank[each.row]
-        if rank in groups[number] and rank not in times.rank[rows] and not times.impossible([*rows, each.row]):
-            rows.append(each.row)
+        rows, rank = sound[number], times.rank[row]
+        if rank in groups[number] and rank not in times.rank[rows] and not times.impossible([*rows, row]):
+            rows.append(row)
             grown.add(number)
     return grown
 
 
-def meet_by_ends(loose: Sequence[Loose], recorded: Collection[int], times: Times) -> list[list[int]]:
-    """Of one kind, of the rank that has fewest each with what ended at once on all other recorded ranks of its
-    group."""
-    ranks = [rank for rank in loose[0].group if rank in recorded] or sorted(
-        {int(times.rank[each.row]) for each in loose}
-    )
-    here = {rank: np.array([each.row for each in loose if times.rank[each.row] == rank]) for rank in ranks}
+def meet_by_ends(
+    loose: Sequence[int], group: tuple[int, ...], recorded: Collection[int], times: Times
+) -> list[list[int]]:
+    """Of the rows of one kind, of the rank that has fewest each with what ended at once on all other recorded ranks of
+    its group, which is empty where nobody knows."""
+    ranks = [rank for rank in group if rank in recorded] or np.unique(times.rank[loose]).tolist()
+    here = {rank: np.array([row for row in loose if times.rank[row] == rank]) for rank in ranks}
     if len(ranks) < 2 or not all(map(len, here.values())):
         return []
     found: list[list[int]] = []

@@ -13,7 +13,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.interval import Bools, Ints
+from tracekit.interval import Ints
 from tracekit.ranks.digests import RankSummary, Talk
 from tracekit.ranks.fleets.ends import Places, split_by_ends
 from tracekit.ranks.fleets.runs import Runs, in_order
@@ -23,7 +23,6 @@ from tracekit.ranks.job_figures import MatchedBy
 OF_ALL = ("all", "from_root", "to_root")
 MEMBERS = {"collective": pl.Int64, "part": pl.Int64}
 FLOWS = {"collective": pl.Int64, "giver": pl.Int64, "taker": pl.Int64}
-LEFT = {"part": pl.Int64, "why": pl.String}
 
 
 class Parts(Struct, frozen=True):
@@ -127,122 +126,103 @@ def _whole(talk: Talk, summary: RankSummary) -> Talk:
 class _Kind(Struct, frozen=True):
     """Kernels that are told apart by nothing but their place, or their number."""
 
-    group: str | None
-    ranks: tuple[int, ...]  #: Empty where nobody knows.
+    ranks: tuple[int, ...]  #: Of its group; who has any, where nobody states them.
+    stated: bool
     size: int | None
-    signature: str
-    numbered: bool
-
-    def how(self, by_number: bool) -> MatchedBy:
-        return "sequence" if by_number else "order" if self.group is None else "signature"
+    recorded: int  #: Of the ranks.
+    how: MatchedBy
 
 
-class _Rows(Struct, frozen=True):
-    """Parts that all of a group take part in, in columns, and their kinds. Of each kind: who has any, if it states no
-    ranks; how many ranks of its group were recorded; and whether numbers tell its collectives apart."""
-
-    part: Ints
-    rank: Ints
-    sequence: Ints
-    start: Ints
-    end: Ints
-    kind: Ints
-    kinds: tuple[_Kind, ...]
-    having: tuple[tuple[int, ...], ...]
-    recorded: Ints
-    by_number: Bools
-
-
-def _rows_of(table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary]) -> _Rows:
-    kinds: dict[_Kind, int] = {}
+def _with_kinds(
+    table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary]
+) -> tuple[pl.DataFrame, list[_Kind]]:
+    """Parts that all of a group take part in, with their `kind`, how many ranks of its group were `recorded`, and
+    whether its collectives are told apart `by_number`."""
+    keys: dict[tuple[str | None, tuple[int, ...], int | None, str, bool], int] = {}
     known = [
-        kinds.setdefault(
-            _Kind(each.group, each.ranks, None if each.ranks else each.size, each.signature, numbered), len(kinds)
+        keys.setdefault(
+            (each.group, each.ranks, None if each.ranks else each.size, each.signature, numbered), len(keys)
         )
         for each in talk
         for numbered in (False, True)
     ]
-    part, rank, sequence, start, end = (table[name].to_numpy() for name in ("part", "rank", "sequence", "start", "end"))
-    kind = np.array(known, dtype=np.int64)[2 * table["talk"].to_numpy() + (sequence >= 0)]
-    unknown = np.isin(kind, [at for at, each in enumerate(kinds) if not each.ranks])
-    of_kind = (
-        pl.DataFrame({"kind": kind[unknown], "rank": rank[unknown]})
-        .group_by("kind")
-        .agg(pl.col("rank").unique().sort())
-    )
-    ranks = {at: tuple(some) for at, some in of_kind.iter_rows()}
-    having = tuple(ranks.get(at, ()) for at in range(len(kinds)))
-    recorded, by_number = np.zeros(len(kinds), dtype=np.int64), np.zeros(len(kinds), dtype=bool)
-    for at, each in enumerate(kinds):
-        recorded[at] = sum(one in summaries for one in each.ranks) or len(having[at])
-        by_number[at] = each.numbered and each.group is not None and recorded[at] <= (each.size or recorded[at])
-    return _Rows(part, rank, sequence, start, end, kind, tuple(kinds), having, recorded, by_number)
+    kind = pl.Series(known, dtype=pl.Int64).gather(2 * table["talk"] + (table["sequence"] >= 0))
+    unstated = [at for (_, ranks, *_), at in keys.items() if not ranks]
+    of_kind = table.select("rank", kind=kind).filter(pl.col("kind").is_in(unstated)).group_by("kind")
+    having = dict(of_kind.agg(pl.col("rank").unique().sort()).iter_rows())
+    kinds: list[_Kind] = []
+    for (group, stated, size, _, numbered), at in keys.items():
+        ranks = stated or tuple(having.get(at, ()))
+        recorded = sum(one in summaries for one in ranks)
+        by_number = numbered and group is not None and recorded <= (size or recorded)
+        how: MatchedBy = "sequence" if by_number else "order" if group is None else "signature"
+        kinds.append(_Kind(ranks, bool(stated), size, recorded, how))
+    recorded_of = pl.Series([each.recorded for each in kinds], dtype=pl.Int64).gather(kind)
+    by_number_of = pl.Series([each.how == "sequence" for each in kinds], dtype=pl.Boolean).gather(kind)
+    return table.with_columns(kind=kind, recorded=recorded_of, by_number=by_number_of), kinds
 
 
 def _by_names(
     table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary], groups: Groups
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Members, what is known of each collective, and what is left."""
-    rows = _rows_of(table, talk, summaries)
-    collective = _by_occurrence(rows)
-    count = int(collective.max(initial=-1)) + 1
-    kinds = np.zeros(count, dtype=np.int64)
-    kinds[collective[collective >= 0]] = rows.kind[collective >= 0]
-    divided: list[tuple[int, tuple[int, ...] | None]] = []  # Kinds of those that are made of others, and their groups.
+    rows, kinds = _with_kinds(table, talk, summaries)
+    kind, collective = rows["kind"].to_numpy(), _by_occurrence(rows)
+    kind_of = np.zeros(int(collective.max(initial=-1)) + 1, dtype=np.int64)
+    kind_of[collective[collective >= 0]] = kind[collective >= 0]
+    usual = [(each.how, groups.number(each.ranks)) for each in kinds]
+    about = [usual[at] for at in kind_of.tolist()]
     unsure: list[int] = []
     places = _places_of_groups(summaries)
-    for at in (at for at, each in enumerate(rows.kinds) if not each.ranks and not rows.by_number[at]):
-        some = np.flatnonzero((rows.kind == at) & (collective >= 0))
+    for at in (at for at, each in enumerate(kinds) if not each.stated and each.how != "sequence"):
+        some = np.flatnonzero((kind == at) & (collective >= 0))
         if not len(some):
             continue
-        split, unknown = _divide(rows, at, some, places)
+        split, unknown = _divide(rows, some, kinds[at].size, places)
         collective[some] = -1
         unsure += unknown
         for those, ranks in split:
-            collective[those] = count + len(divided)
-            divided.append((at, ranks))
-    hows = [each.how(by_number) for each, by_number in zip(rows.kinds, rows.by_number.tolist(), strict=True)]
-    usual = [groups.number(each.ranks or having) for each, having in zip(rows.kinds, rows.having, strict=True)]
-    kinds = np.append(kinds, np.array([at for at, _ in divided], dtype=np.int64))
-    group = np.array(usual, dtype=np.int64)[kinds]
-    group[count:] = [groups.number(ranks) if ranks else usual[at] for at, ranks in divided]
-    how = pl.Series("how", hows, dtype=pl.String).gather(kinds)
-    about = pl.DataFrame({"collective": np.arange(len(kinds)), "how": how, "group": group})
-    members = pl.DataFrame({"collective": collective, "part": rows.part}).filter(pl.col("collective") >= 0)
-    left = pl.DataFrame({"part": rows.part, "row": np.arange(len(rows.part))}).filter(pl.Series(collective < 0))
+            collective[those] = len(about)
+            about.append((kinds[at].how, groups.number(ranks)) if ranks else usual[at])
+    hows, numbers = zip(*about, strict=True) if about else ((), ())
+    known = pl.DataFrame({"how": hows, "group": numbers}, schema={"how": pl.String, "group": pl.Int64})
+    known = known.select(pl.int_range(pl.len()).alias("collective"), "how", "group")
+    found = rows.select("part", collective=pl.Series(collective), row=pl.int_range(pl.len()))
+    members = found.filter(pl.col("collective") >= 0).select("collective", "part")
     unknown_group = pl.when(pl.col("row").is_in(unsure)).then(pl.lit("group_unknown"))
     # Those that were divided have no members.
-    about = about.join(members, on="collective", how="semi", maintain_order="left")
-    return members, about, left.select("part", why=unknown_group)
+    known = known.join(members, on="collective", how="semi", maintain_order="left")
+    return members, known, found.filter(pl.col("collective") < 0).select("part", why=unknown_group)
 
 
-def _by_occurrence(rows: _Rows) -> Ints:
+def _by_occurrence(rows: pl.DataFrame) -> Ints:
     """Of each part the number of its collective; -1: none. The k-th of each rank together, of those ranks that have as
     many as most; where no two ranks have equally many, or most have none, none are."""
+    names = ("kind", "rank", "sequence", "recorded", "by_number")
+    kind, rank, sequence, recorded, by_number = (rows[name].to_numpy() for name in names)
     # A number twice on one rank is of two kernels of one call: the k-th of each.
-    key = _numbered(rows.kind, np.where(rows.by_number[rows.kind], rows.sequence, -1))
-    place, count = _places(key, rows.rank)
-    usual, alike = (each[key] for each in _usual_counts(key, rows.rank, count, place))
-    recorded = rows.recorded[rows.kind]
-    most = rows.by_number[rows.kind] | (2 * alike >= recorded)
+    key = _numbered(kind, np.where(by_number, sequence, -1))
+    place, count = _places(key, rank)
+    usual, alike = (each[key] for each in _usual_counts(key, rank, count, place))
+    most = by_number | (2 * alike >= recorded)
     sure = (count == usual) & (((alike > 1) & most) | (alike == recorded))
-    collective = np.full(len(rows.part), -1, dtype=np.int64)
+    collective = np.full(rows.height, -1, dtype=np.int64)
     collective[sure] = _numbered(key[sure], place[sure])
     return collective
 
 
 def _divide(
-    rows: _Rows, kind: int, some: Ints, places: Places
+    rows: pl.DataFrame, some: Ints, size: int | None, places: Places
 ) -> tuple[list[tuple[Ints, tuple[int, ...] | None]], list[int]]:
     """The rows `some`, of a kind of which nobody knows the group, as collectives, each with its group where that is not
     the kind's; and rows of which the ends do not tell whose they are."""
-    some = some[np.lexsort((rows.start[some], rows.rank[some]))]
-    ranks = tuple(np.unique(rows.rank[some]).tolist())
+    rank, start, end = (rows[name].to_numpy() for name in ("rank", "start", "end"))
+    some = some[np.lexsort((start[some], rank[some]))]
+    ranks = tuple(np.unique(rank[some]).tolist())
     # Rank by rank, of which each has as many.
     table = some.reshape(len(ranks), -1).T
-    begun, over = (times[table].astype(np.float64) for times in (rows.start, rows.end))
-    split, unknown = split_by_ends(begun, over, ranks, places)
-    if any(len(columns) > (rows.kinds[kind].size or len(ranks)) for _, columns, _ in split):
+    split, unknown = split_by_ends(start[table].astype(np.float64), end[table].astype(np.float64), ranks, places)
+    if any(len(columns) > (size or len(ranks)) for _, columns, _ in split):
         return [], some.tolist()
     return [(table[row, columns], group) for row, columns, group in split], table[unknown].ravel().tolist()
 
