@@ -1,6 +1,6 @@
 """What is kept of each rank's recording: a digest, and for a thousand ranks its summary."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import polars as pl
 from msgspec import Meta, Struct, field
@@ -52,6 +52,11 @@ class RankRecording(Struct, frozen=True, kw_only=True):
     #: The numbers of the steps or spans, by which `step` counts from 0; none of a whole recording.
     steps: Annotated[tuple[Whole, ...], Meta(max_length=MOST_STEPS)] = ()
     purposes: dict[str, Text] = field(default_factory=dict)  #: What the job calls a group, by the group's name.
+
+    @property
+    def step_count(self) -> int:
+        """How many steps, or named spans, were recorded; of a whole recording 1."""
+        return len(self.steps) or 1
 
     def stated(self) -> dict[str, Any]:
         """These fields, for another that is of the same recording."""
@@ -142,6 +147,9 @@ class RankSummary(RankRecording, frozen=True, kw_only=True):
     beside_ns: Ints
     talk: tuple[Talk, ...]
     parts: Ints
+
+
+Recorded = TypeVar("Recorded", bound=RankDigest | RankSummary)
 
 
 class DigestOrigin(Struct, frozen=True):

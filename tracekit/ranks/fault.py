@@ -2,7 +2,6 @@
 what several say together."""
 
 from collections.abc import Iterator
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -12,9 +11,7 @@ from tracekit.errors import TracekitError
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.bounded import MOST, MOST_RANKS
-from tracekit.ranks.digests import MOST_ORIGIN, MOST_STEPS, RankDigest, RankRecording, RankSummary
-
-Recorded = TypeVar("Recorded", bound=RankDigest | RankSummary)
+from tracekit.ranks.digests import MOST_ORIGIN, MOST_STEPS, RankDigest, RankRecording, RankSummary, Recorded
 
 
 def checked(recorded: Recorded, place: str) -> Recorded:

@@ -16,7 +16,6 @@ from tracekit.ranks.lone_syncs import find_lone_syncs
 from tracekit.ranks.stages import Ranks, peers_of
 from tracekit.ranks.statements import findings as statements
 from tracekit.ranks.work import count_launches, find_unsteady
-from tracekit.ranks.world import count_steps
 
 #: Of a waiting rank's window: less waiting is no straggler's doing.
 LEAST_WAITED = 0.01
@@ -84,7 +83,7 @@ def _of_ranks(
 ) -> Iterator[RankFinding]:
     """What single ranks differ in from the others."""
     digests = joined.digests
-    counts = {rank: count_steps(each) for rank, each in joined.job.digests.items()}
+    counts = {rank: each.step_count for rank, each in joined.job.digests.items()}
     slow = tuple(_late_ranks(ranks, late, uneven, counts))
     yield from slow
     peers = peers_of(digests, stages)

@@ -1,6 +1,7 @@
 """Recordings of one job, joined: what its single collectives were is all known here."""
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from tracekit.ranks.fleets.waits import FleetWaits
 from tracekit.ranks.world import Job
 
 
-class Joined(Struct, frozen=True):
+class Joined(Struct, frozen=True, dict=True):
     """The ranks of one job, their clocks, and their collectives with who waited in each. `digests` are of those ranks
     that are read in full. Recordings begin when all ranks were being recorded; `skews_us` is what was cut off."""
 
@@ -30,7 +31,7 @@ class Joined(Struct, frozen=True):
         first, last = np.searchsorted(self.waits.parts["rank"].to_numpy(), (rank, rank + 1))
         return slice(int(first), int(last))
 
-    @property
+    @cached_property
     def zero_ns(self) -> int:
         """When the first window of the job began, on the common clock."""
         begins = {rank: np.array([each.windows[0][0]]) for rank, each in self.job.digests.items()}

@@ -76,9 +76,7 @@ def _start_skews(parts: Parts, clocks: Clocks, begins: dict[int, int]) -> dict[i
     if not clocks.known or len(begins) < 2:
         return {}
     base = {rank: ns + clocks.origins[rank] - clocks.base_ns for rank, ns in begins.items()}
-    of_rank = np.zeros(max(base) + 1, dtype=np.int64)
-    of_rank[[*base]] = np.array([*base.values()], dtype=np.int64)
-    rows = parts.every.with_columns(begin=pl.Series(of_rank[parts.every["rank"].to_numpy()]))
+    rows = parts.every.with_columns(begin=pl.col("rank").replace_strict(base, return_dtype=pl.Int64))
     over = rows.filter((pl.col("start") < pl.col("begin")) & (pl.col("end") > pl.col("begin")))
     return dict(over.group_by("rank").agg((pl.col("begin") - pl.col("start")).max()).iter_rows())
 

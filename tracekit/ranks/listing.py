@@ -47,18 +47,14 @@ def parts_of_ranks(joined: Joined) -> dict[int, pl.DataFrame]:
     of_all = of_all.join(waits.left.rename({"why": "not_matched"}), on="part", how="left", maintain_order="left")
     may_lack = pl.col("collective", "last_rank", "waited_for", "waiting_ns")
     of_all = of_all.with_columns(pl.when(may_lack >= 0).then(may_lack)).with_columns(pl.col("collective") + 1)
-    since_zero = joined.since_zero()
     found: dict[int, pl.DataFrame] = {}
     for rank, digest in joined.digests.items():
-        table = digest.collectives.rename({"collective": "name", "size": "group_size"})
-        start, end = (since_zero(rank, table[column].to_numpy()) for column in ("start_ns", "end_ns"))
-        step = pl.Series([*digest.steps], dtype=pl.Int64).gather(table["step"]) if digest.steps else None
-        own = table.select("name", "group", "group_size", "dtype", "bytes", "stream", "sequence", "kernel")
-        whole = own.hstack(of_all[joined.rows_of(rank)].drop("part", "rank")).with_columns(
-            start_ns=pl.Series(start),
-            end_ns=pl.Series(end),
-            duration_ns=pl.Series(end - start),
-            step=step if step is not None else pl.lit(None, dtype=pl.Int64),
+        table = joined.on_one_clock(rank, digest.collectives).rename({"collective": "name", "size": "group_size"})
+        own = table.select(
+            *("name", "group", "group_size", "dtype", "bytes", "stream", "sequence", "kernel", "start_ns", "end_ns"),
+            duration_ns=pl.col("end_ns") - pl.col("start_ns"),
+            step=pl.Series(digest.steps, dtype=pl.Int64).gather(table["step"]) if digest.steps else None,
         )
+        whole = own.hstack(of_all[joined.rows_of(rank)].drop("part", "rank"))
         found[rank] = whole.with_columns(transfer_ns=pl.col("duration_ns") - pl.col("waiting_ns"))
     return found

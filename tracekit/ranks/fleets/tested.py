@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -41,42 +42,39 @@ MOST_PRICE = 0.35
 _Links = dict[tuple[object, ...], Floats]
 
 
-class Tested(Struct, frozen=True):
-    """The stragglers, as yet without what they lose and why."""
-
-    rule: StragglerRule | None
-    found: tuple[Straggler, ...]
-
-
 class _Family(Struct, frozen=True):
     """Units of one kind that were tested, and in what."""
 
-    units: list[dict[str, object]]  #: Fields of a `Straggler`.
+    units: list[dict[str, Any]]  #: Fields of a `Straggler`.
     shares: Floats
     excess: Excess
     least: float
 
 
 def find_stragglers(
-    summaries: dict[int, RankSummary], steps: Steps, waits: FleetWaits, talk: Sequence[Talk], *, aligned: bool
-) -> Tested:
+    summaries: dict[int, RankSummary],
+    steps: Steps,
+    waits: FleetWaits,
+    talk: Sequence[Talk],
+    waited: Sequence[WaitedFor],
+    *,
+    aligned: bool,
+) -> tuple[StragglerRule | None, tuple[Straggler, ...]]:
     """Compute that ran beside more communication than the peers' is not counted at its worst price. Links are tested
-    where clocks are `aligned`: when the last of a group came is unknown otherwise."""
+    where clocks are `aligned`: when the last of a group came is unknown otherwise. No rule where nothing was tested."""
     shares = shares_of_steps(steps.own - MOST_PRICE * steps.held, steps.peers)
-    units: list[dict[str, object]] = [{"kind": "rank", "name": None, "ranks": (int(rank),)} for rank in steps.ranks]
+    units: list[dict[str, Any]] = [{"kind": "rank", "name": None, "ranks": (int(rank),)} for rank in steps.ranks]
     families = [_Family(units, shares, excess_of(shares, steps.peers), LEAST_EXCESS)]
     families += _hosts(summaries, shares)
     if aligned:
         families += _links(summaries, waits, talk)
     chances = [float(each) for family in families for each in family.excess.chance]
-    tested = sum(each < 1 for each in chances)
-    if not tested:
-        return Tested(None, ())
-    rule = StragglerRule(FALSE_ALARMS, "holm", len(chances), LEAST_EXCESS, LEAST_OF_LINK)
+    if all(each >= 1 for each in chances):
+        return None, ()
     corrected = iter(holm(chances))
     found: list[Straggler] = []
     for family in families:
-        for at, fields in enumerate(family.units):
+        for at, unit in enumerate(family.units):
             chance, share = next(corrected), float(family.excess.share[at])
             if chance > FALSE_ALARMS or share < family.least:
                 continue
@@ -88,13 +86,14 @@ def find_stragglers(
                     ci95=(share - half, share + half),
                     beyond=float(family.excess.beyond[at]),
                     chance=chance,
-                    causes=(),
                     steps=len(values),
                     steps_slower=int((values > 0).sum()),
-                    **{"lost_us": 0.0, "waited_us": None, **fields},  # type: ignore[arg-type]
+                    **unit,
+                    **(_losses(unit["ranks"], steps, waited) if unit["kind"] != "link" else {}),
                 )
             )
-    return Tested(rule, tuple(_told_once(found)))
+    rule = StragglerRule(FALSE_ALARMS, "holm", len(chances), LEAST_EXCESS, LEAST_OF_LINK)
+    return rule, tuple(_told_once(found))
 
 
 def _told_once(found: list[Straggler]) -> list[Straggler]:
@@ -115,7 +114,7 @@ def _hosts(summaries: dict[int, RankSummary], shares: Floats) -> list[_Family]:
         return []
     medians = np.stack([known_median(shares[own], axis=0) for own in some.values()])
     ranks = [*summaries]
-    units: list[dict[str, object]] = [
+    units: list[dict[str, Any]] = [
         {"kind": "host", "name": name, "ranks": tuple(ranks[row] for row in own)} for name, own in some.items()
     ]
     return [_Family(units, medians, excess_of(medians, np.zeros(len(some), dtype=np.int64)), LEAST_EXCESS)]
@@ -192,7 +191,7 @@ def _family(kind: tuple[object, ...], groups: _Links) -> _Family:
     shares = lasting / usual - 1
     factor, size = BUS_FACTORS.get(str(kind[0])), int(kind[3] or 0)  # type: ignore[call-overload]
     width = usual_bytes * (factor(size) if factor and size else 1)
-    units: list[dict[str, object]] = []
+    units: list[dict[str, Any]] = []
     for (name, ranks), own, middle in zip(groups, lasting, middles.tolist(), strict=True):
         units.append(
             {
@@ -204,6 +203,8 @@ def _family(kind: tuple[object, ...], groups: _Links) -> _Family:
                 "busbw_gbps": width / middle,
                 "usual_gbps": width / usual,
                 "lost_us": float(np.nansum(own - usual)) / 1e3,
+                "causes": (),
+                "waited_us": None,
             }
         )
     return _Family(units, shares, excess_of(shares, np.zeros(len(groups), dtype=np.int64)), LEAST_OF_LINK)
@@ -220,13 +221,11 @@ def sum_waits(waits: FleetWaits) -> tuple[WaitedFor, ...]:
     return tuple(map(WaitedFor, *told))
 
 
-def explain_straggler(each: Straggler, steps: Steps, waited: Sequence[WaitedFor]) -> Straggler:
-    """With what it lost, and why: what it has more of than its peers."""
-    if each.kind == "link":
-        return each
+def _losses(ranks: tuple[int, ...], steps: Steps, waited: Sequence[WaitedFor]) -> dict[str, Any]:
+    """Fields of a `Straggler`: what these ranks lost, and why: what they have more of than their peers."""
     causes = dict.fromkeys(("compute", *IDLE_CAUSES), 0.0)
     lost = []
-    for row in np.flatnonzero(np.isin(steps.ranks, each.ranks)):
+    for row in np.flatnonzero(np.isin(steps.ranks, ranks)):
         alike = steps.peers == steps.peers[row]
         more = steps.compute[row] - known_median(steps.compute[alike], axis=0)
         causes["compute"] += float(np.nansum(more))
@@ -238,5 +237,4 @@ def explain_straggler(each: Straggler, steps: Steps, waited: Sequence[WaitedFor]
     made = sorted(((cause, us) for cause, us in causes.items() if us > 0), key=lambda one: -one[1])
     whole = sum(us for _, us in made) or 1.0
     shares = tuple(CauseShare(cause, lost_us * us / whole) for cause, us in made)
-    waited_us = sum(one.us for one in waited if one.late in each.ranks)
-    return replace(each, lost_us=lost_us, causes=shares, waited_us=waited_us)
+    return {"lost_us": lost_us, "causes": shares, "waited_us": sum(one.us for one in waited if one.late in ranks)}

@@ -21,13 +21,12 @@ from tracekit.ranks.digest_file import (
     read_origin,
     read_summary,
 )
-from tracekit.ranks.digests import DigestOrigin
+from tracekit.ranks.digests import DigestOrigin, RankDigest, RankSummary, Recorded
 from tracekit.ranks.fault import checked
 from tracekit.ranks.reading.many_files import Found, Question, ask_each
 from tracekit.ranks.reading.rank_digest import digest_rank
 from tracekit.ranks.reading.recordings import DIGEST, digest_beside
 from tracekit.ranks.summary import summarise
-from tracekit.ranks.world import Recorded
 from tracekit.tracefile import places as files
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.read import read_trace
@@ -35,8 +34,6 @@ from tracekit.tracefile.source import STDIN, rank_in_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-    from tracekit.ranks.digests import RankDigest, RankSummary
 
 Refused = Callable[[TracekitError], None]
 
