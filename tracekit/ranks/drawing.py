@@ -2,7 +2,7 @@
 collective to those that waited for it."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -13,6 +13,9 @@ from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.listing import parts_of_ranks
 from tracekit.slices import ARROWS, SCHEMA, Row, as_slices, details, in_order
+
+#: The number of a rank's collective, or a column of them.
+Number = TypeVar("Number", int, pl.Expr)
 
 #: What arrows are called in a viewer's list.
 ARROWS_ARE = "the last rank to arrive and those that waited for it"
@@ -27,35 +30,30 @@ def draw_ranks(joined: Joined) -> Picture:
     panels = tuple(_panel(joined, rank, part) for rank, part in parts.items())
     if not joined.clocks.known:
         return Picture(panels, pl.DataFrame(schema=ARROWS), ARROWS_ARE, (NO_CLOCK,))
-    arrows = pl.DataFrame(list(_arrows(parts)), schema=ARROWS, orient="row")
-    return Picture(panels, arrows, ARROWS_ARE)
+    return Picture(panels, _arrows(parts), ARROWS_ARE)
 
 
-def _arrows(parts: dict[int, pl.DataFrame]) -> Iterator[tuple[str, int, int, int, int]]:
+def _arrows(parts: dict[int, pl.DataFrame]) -> pl.DataFrame:
     """From where a rank arrived to where those that waited for it went on, which is at one moment: viewers let arrows
     lead to what began later, and kernels that wait began earlier."""
-    panels = {rank: number for number, rank in enumerate(parts)}
-    own = {
-        (number, rank): row for rank, part in parts.items() for row, number in enumerate(part["collective"]) if number
-    }
-    waits = sorted(
-        (number, rank, other, name)
-        for rank, part in parts.items()
-        for number, other, name, transfer_ns in part.select(
-            "collective", "waited_for", "name", "transfer_ns"
-        ).iter_rows()
-        if other is not None and transfer_ns > 0
+    every = pl.concat(
+        part.select("collective", "name", "waited_for", "transfer_ns", row=pl.int_range(pl.len()), rank=pl.lit(rank))
+        .with_columns(panel=pl.lit(number))
+        .cast({"row": pl.Int64, "rank": pl.Int64, "panel": pl.Int64})
+        for number, (rank, part) in enumerate(parts.items())
     )
-    for number, rank, other, name in waits:
-        yield name, panels[other], arrival(own[number, other]), panels[rank], release(own[number, rank])
+    waits = every.filter(pl.col("waited_for").is_not_null() & (pl.col("transfer_ns") > 0)).sort("collective", "rank")
+    own = every.select("collective", waited_for="rank", a_panel="panel", a_key=arrival(pl.col("row")))
+    found = waits.join(own, on=["collective", "waited_for"], maintain_order="left")
+    return found.select("name", "a_panel", "a_key", b_panel="panel", b_key=release(pl.col("row")))
 
 
-def arrival(row: int) -> int:
+def arrival(row: Number) -> Number:
     """The key of the slice that begins where the rank arrives at a collective: it waits, or transfers at once."""
     return 2 * row
 
 
-def release(row: int) -> int:
+def release(row: Number) -> Number:
     """The key of the transfer of a rank that has waited."""
     return 2 * row + 1
 

@@ -4,7 +4,6 @@ Sums over a step hide it: a host that launches slowly throughout, mostly for bei
 idle gap is held against the same gap of the other ranks, step by step, less what the host is slower everywhere.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES, NOT_THE_HOST
-from tracekit.ranks.activities import whole_gaps
+from tracekit.ranks.activities import usual_place, whole_gaps
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.statements.findings import HeldUp
 
@@ -60,6 +59,7 @@ def _of_part(digests: dict[int, RankDigest]) -> Iterator[HeldUp]:
         more, own, usual = _beyond(ns, at)
         told = np.where(more >= least_ns, more, 0.0)
         if told.any():
+            places = digests[rank].places
             place, cause = np.unravel_index(int(told.argmax()), told.shape)
             yield HeldUp(
                 rank,
@@ -70,7 +70,7 @@ def _of_part(digests: dict[int, RankDigest]) -> Iterator[HeldUp]:
                 usual_us=float(usual[place, cause]) / 1e3,
                 steps=len(steps),
                 kernel=kernels[place],
-                where=_where(digests[rank], starts[place, at]),
+                where=usual_place(places.filter(pl.col("start_ns").is_in(starts[place, at].tolist()))),
             )
 
 
@@ -105,9 +105,3 @@ def _starved(digest: RankDigest, steps: Sequence[int]) -> pl.DataFrame:
     named = late.join(last_ones, on="start_ns", how="left").join(next_ones, on="end_ns")
     before = pl.when("first").then(pl.lit("")).otherwise(pl.col("before").fill_null(""))
     return named.select("start_ns", "name", "number", before.alias("before"), "step", *CAUSES)
-
-
-def _where(digest: RankDigest, starts: NDArray[np.int64]) -> str | None:
-    """The place of most of these gaps, where they are long enough to have one."""
-    found = digest.places.filter(pl.col("start_ns").is_in(starts.tolist()) & pl.col("where").is_not_null())
-    return Counter(found["where"].to_list()).most_common(1)[0][0] if found.height else None

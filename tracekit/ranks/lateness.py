@@ -12,7 +12,7 @@ from msgspec import Struct
 from tracekit import interval
 from tracekit.interval import Bools, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.ranks.activities import compute_of
+from tracekit.ranks.activities import communication_of, compute_of
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.joined import Joined
 
@@ -51,7 +51,7 @@ class _Line(Struct, frozen=True):
 
 def _line(digest: RankDigest) -> _Line:
     compute = compute_of(digest)
-    talk = interval.union(*(digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns")))
+    talk = communication_of(digest)
     sums = np.cumsum(np.pad(digest.gaps.select(IDLE_CAUSES).to_numpy(), ((1, 0), (0, 0))), axis=0)
     starts, ends = (digest.gaps[name].to_numpy() for name in ("start_ns", "end_ns"))
     ready, over = (digest.collectives[name].to_numpy() for name in ("ready_ns", "end_ns"))

@@ -5,24 +5,15 @@ import polars as pl
 from tracekit.ranks.joined import Joined
 
 PART_SCHEMA: dict[str, type[pl.DataType]] = {
-    "collective": pl.Int64,
-    "rank": pl.Int64,
-    "name": pl.String,
-    "group": pl.String,
+    **dict.fromkeys(("collective", "rank"), pl.Int64),
+    **dict.fromkeys(("name", "group"), pl.String),
     "group_size": pl.Int64,
     "dtype": pl.String,
     "bytes": pl.Int64,
-    "start_us": pl.Float64,
-    "duration_us": pl.Float64,
-    "waiting_us": pl.Float64,
-    "transfer_us": pl.Float64,
-    "waited_for": pl.Int64,
-    "last_rank": pl.Int64,
-    "matched_by": pl.String,
-    "not_matched": pl.String,
-    "step": pl.Int64,
-    "stream": pl.Int64,
-    "sequence": pl.Int64,
+    **dict.fromkeys(("start_us", "duration_us", "waiting_us", "transfer_us"), pl.Float64),
+    **dict.fromkeys(("waited_for", "last_rank"), pl.Int64),
+    **dict.fromkeys(("matched_by", "not_matched"), pl.String),
+    **dict.fromkeys(("step", "stream", "sequence"), pl.Int64),
     "kernel": pl.String,
 }
 

@@ -13,7 +13,7 @@ from tracekit import interval
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.bounded import Count
-from tracekit.ranks.activities import OUTSIDE, compute_of
+from tracekit.ranks.activities import OUTSIDE, communication_of, compute_of
 from tracekit.ranks.digests import RankDigest, RankSummary, Talk
 
 #: Of which ranks may give and take unequally much.
@@ -30,9 +30,7 @@ def summarise(digest: RankDigest) -> RankSummary:
     compute = compute_of(digest)
     table = digest.collectives
     stretches = table.select("start_ns", "end_ns").to_numpy()
-    covered = interval.covered_within(compute, stretches)
     within = _both(compute, measured)
-    communication = interval.union(stretches[:, 0], stretches[:, 1])
     starts = digest.gaps["start_ns"].to_numpy()
     at = np.clip(np.searchsorted(windows[:, 0], starts, side="right") - 1, 0, len(windows) - 1)
     idle = np.zeros((len(windows), len(IDLE_CAUSES)), dtype=np.int64)
@@ -42,24 +40,21 @@ def summarise(digest: RankDigest) -> RankSummary:
         talk.setdefault(_talk(row, digest.groups), len(talk))
         for row in table.select(Talk.__struct_fields__).iter_rows(named=True)
     ]
-    both = _both(_both(compute, communication), measured)
+    parts = table.select(
+        *("start_ns", "end_ns", "step"),
+        talk=pl.Series(numbers, dtype=pl.Int64),
+        sequence=pl.col("sequence").fill_null(-1),
+        covered=pl.Series(interval.covered_within(compute, stretches)),
+    )
+    both = _both(_both(compute, communication_of(digest)), measured)
     return RankSummary(
-        **digest.stated() | {"windows": tuple((int(begin), int(end)) for begin, end in windows)},
+        **digest.stated() | {"windows": tuple(map(tuple, windows.tolist()))},
         spans_ns=interval.covered_within(measured, windows),
         compute_ns=interval.covered_within(within, windows),
         idle_ns=idle,
         beside_ns=interval.covered_within(both, windows),
         talk=tuple(talk),
-        parts=np.stack(
-            (
-                *stretches.T,
-                table["step"].fill_null(0).to_numpy(),
-                np.array(numbers, dtype=np.int64),
-                table["sequence"].fill_null(-1).to_numpy(),
-                covered,
-            ),
-            axis=1,
-        ).astype(np.int64),
+        parts=parts.to_numpy(),
     )
 
 
@@ -118,7 +113,7 @@ def begin_summary(summary: RankSummary, moment_ns: int) -> RankSummary:
     windows[at, 0] = max(begin, moment_ns)
     return replace(
         summary,
-        windows=tuple((int(one), int(other)) for one, other in windows[kept]),
+        windows=tuple(map(tuple, windows[kept].tolist())),
         steps=tuple(summary.steps[each] for each in kept) if summary.steps else (),
         parts=parts,
         **tables,

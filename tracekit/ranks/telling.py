@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tracekit.ranks import findings
 from tracekit.ranks.digests import RankDigest, RankSummary
 from tracekit.ranks.fleets.accounts import account_ranks, exposed_of
-from tracekit.ranks.fleets.axes import Axis, find_axes, group_ranks
+from tracekit.ranks.fleets.axes import Axes, find_axes, group_ranks
 from tracekit.ranks.fleets.collectives import CollectiveTable
 from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.fleets.steps import Steps, lay_out_steps, list_step_rows, spread_by_step
@@ -53,7 +53,7 @@ class Reduced(Struct, frozen=True):
     """What summaries tell of all ranks."""
 
     stages: tuple[tuple[int, ...], ...]
-    axes: tuple[Axis, ...]
+    axes: Axes
     steps: Steps
     rule: StragglerRule | None
     stragglers: tuple[Straggler, ...]
@@ -71,7 +71,7 @@ def reduce_ranks(joined: Joined) -> Reduced:
     summaries, clocks, waits = joined.job.digests, joined.clocks, joined.waits
     stages = find_stages(summaries)
     axes = find_axes(summaries, joined.job.size or len(summaries))
-    steps = lay_out_steps(summaries, stages, next((axis.places for axis in axes if axis.name == "expert"), {}))
+    steps = lay_out_steps(summaries, stages, axes.get("expert", {}))
     # By the shortest kernel waiting is bounded; who came last it does not say.
     waited = sum_waits(waits) if clocks.known else ()
     rule, stragglers = find_stragglers(summaries, steps, waits, joined.parts.talk, waited, aligned=clocks.known)
@@ -113,9 +113,8 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
     joined = replace(joined, digests={rank: each for rank, each in joined.digests.items() if rank in chosen})
     summaries, digests, steps = joined.job.digests, joined.digests, reduced.steps
     stages = tuple(some for each in reduced.stages if (some := tuple(rank for rank in each if rank in digests)))
-    work, lateness, places = compare_work(digests, stages), find_lateness(joined), LatePlaces(digests)
+    (uneven, slower), lateness, places = compare_work(digests, stages), find_lateness(joined), LatePlaces(digests)
     late = explain_lateness(lateness, reduced.waited, places)
-    slower = work.slower
     if len(digests) < len(summaries):
         slower = _beside_all(slower, reduced.uses, peers_of(digests, stages))
     prices = price_overlap(digests)
@@ -126,7 +125,7 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
     table, unmatched = CollectiveTable(joined), _unmatched(joined)
     collectives, worst = table.by_kind(), table.singles(table.worst(), lateness, places)
     alike = _alike(joined, unmatched)
-    found = findings.find(joined, uses, collectives, late, work.uneven, stages, alike=alike)
+    found = tuple(findings.find(joined, uses, collectives, late, uneven, stages, alike=alike))
     staged = findings.find_uneven_stages(uses, steps.computed, reduced.stages) if alike else ()
     slow = findings.find_slow(reduced.stragglers, uses, found)
     marked = any(each.steps for each in summaries.values())
@@ -139,7 +138,7 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
         late=late,
         unmatched=unmatched,
         waits=reduced.waited,
-        uneven=work.uneven,
+        uneven=uneven,
         findings=findings.in_order((*found, *staged, *slow), reduced.stragglers),
         notes=(*notes_of(joined), *_not_tested(joined)),
         worst=worst,

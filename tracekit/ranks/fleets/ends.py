@@ -104,25 +104,23 @@ def meet_by_ends(
     return found
 
 
-class Places(Struct, frozen=True):
-    """What recordings say of who is where, by which groups are told that kernels do not name."""
-
-    partitions: tuple[tuple[tuple[int, ...], ...], ...]  #: Of the job's ranks into process groups of one size.
-    one_host: bool  #: Whether all recordings name the same host: then their clocks are one.
-
-
+#: Of the job's ranks into process groups of one size.
+Partitions = tuple[tuple[tuple[int, ...], ...], ...]
 #: A collective's place among those of its kind, the places of its ranks, and its group where that is not the kind's.
 Split = tuple[int, list[int], tuple[int, ...] | None]
 
 
-def split_by_ends(begun: Floats, over: Floats, ranks: tuple[int, ...], places: Places) -> tuple[list[Split], list[int]]:
+def split_by_ends(
+    begun: Floats, over: Floats, ranks: tuple[int, ...], partitions: Partitions, *, one_host: bool
+) -> tuple[list[Split], list[int]]:
     """Kernels that state no group may be of several groups that work in step: ranks that leave together are one group.
-    Of one kind, by occurrence (rows) and rank (columns). And the rows of which that does not tell whose they are."""
+    Of one kind, by occurrence (rows) and rank (columns). And the rows of which that does not tell whose they are.
+    `one_host`: all recordings name the same one, so that their clocks are one."""
     every = [*range(len(over))]
     whole: list[Split] = [(k, [*range(len(ranks))], None) for k in every]
     if len(ranks) < 3:
         return whole, []
-    clusters = _stated_groups(over, ranks, places) or _clusters(over, places.one_host)
+    clusters = _stated_groups(over, ranks, partitions) or _clusters(over, one_host)
     if len(clusters) == 1:
         # Had ranks of two groups been late, these groups' ends would lie apart.
         late = int((np.ptp(begun, axis=1) > PROVING_NS).sum())
@@ -172,11 +170,11 @@ def _has_finer(over: Floats) -> bool:
     return False
 
 
-def _stated_groups(over: Floats, ranks: tuple[int, ...], places: Places) -> list[list[int]]:
+def _stated_groups(over: Floats, ranks: tuple[int, ...], partitions: Partitions) -> list[list[int]]:
     """The process groups whose ranks leave far closer together than all ranks do; empty where there are none such."""
     at = {rank: place for place, rank in enumerate(ranks)}
     whole = float(np.median(np.ptp(over, axis=1)))
-    for groups in places.partitions:
+    for groups in partitions:
         clusters = [[at[rank] for rank in group if rank in at] for group in groups]
         clusters = [each for each in clusters if each]
         within = max(float(np.median(np.ptp(over[:, each], axis=1))) for each in clusters)

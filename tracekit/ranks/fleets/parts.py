@@ -5,7 +5,8 @@ as many as most; the order of kernels of one name, likewise. Sends and receives 
 names do not join, and what cannot be one, is left to the ends (`waits.py`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, product
 
 import numpy as np
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from tracekit.interval import Ints
 from tracekit.ranks.digests import RankSummary, Talk
-from tracekit.ranks.fleets.ends import Places, split_by_ends
+from tracekit.ranks.fleets.ends import Partitions, Split, split_by_ends
 from tracekit.ranks.fleets.runs import Runs, in_order
 from tracekit.ranks.job_figures import MatchedBy
 
@@ -41,20 +42,18 @@ class Parts(Struct, frozen=True):
     left: pl.DataFrame
 
 
-class Groups:
-    """Ranks of groups, each once."""
+#: Ranks of groups, each once, with its number.
+Groups = dict[tuple[int, ...], int]
 
-    def __init__(self, known: Sequence[tuple[int, ...]] = ()) -> None:
-        self.numbers = {ranks: at for at, ranks in enumerate(known)}
 
-    def number(self, ranks: tuple[int, ...]) -> int:
-        return self.numbers.setdefault(ranks, len(self.numbers))
+def number_of(groups: Groups, ranks: tuple[int, ...]) -> int:
+    return groups.setdefault(ranks, len(groups))
 
 
 def join_parts(summaries: dict[int, RankSummary]) -> Parts:
     """The collectives that names alone join."""
     talk, every = _lay_out(summaries)
-    groups = Groups()
+    groups: Groups = {}
     exchanges = pl.Series([each.exchange for each in talk], dtype=pl.String).gather(every["talk"])
     rows = every.filter(exchanges.is_in(OF_ALL))
     members, about, left = _by_names(rows, talk, summaries, groups)
@@ -76,7 +75,7 @@ def join_parts(summaries: dict[int, RankSummary]) -> Parts:
         sorted_members(members, exchanged),
         about.with_columns(one_way=pl.col("collective").is_in([*one_way])),
         flows,
-        tuple(groups.numbers),
+        tuple(groups),
         pl.concat([left, unpaired, *others]),
     )
 
@@ -91,11 +90,11 @@ def _about_pairs(exchanged: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Ta
     """As `Parts.about`: the group is that of the first part, or of its ranks where nobody states any."""
     rank, kind = (every[name].to_numpy()[exchanged["part"].to_numpy()] for name in ("rank", "talk"))
     runs = Runs(exchanged["collective"].to_numpy())
-    stated = [groups.number(each.ranks) if each.exchange == "pairs" and each.ranks else -1 for each in talk]
+    stated = [number_of(groups, each.ranks) if each.exchange == "pairs" and each.ranks else -1 for each in talk]
     of = np.array(stated, dtype=np.int64)[kind[runs.first]]
     for at in np.flatnonzero(of < 0).tolist():
         some = slice(runs.first[at], runs.first[at] + runs.counts[at])
-        of[at] = groups.number(tuple(rank[some].tolist()))
+        of[at] = number_of(groups, tuple(rank[some].tolist()))
     return pl.DataFrame({"collective": runs.numbers, "group": of}).select(
         "collective", how=pl.lit("pair"), group="group"
     )
@@ -170,20 +169,21 @@ def _by_names(
     kind, collective = rows["kind"].to_numpy(), _by_occurrence(rows)
     kind_of = np.zeros(int(collective.max(initial=-1)) + 1, dtype=np.int64)
     kind_of[collective[collective >= 0]] = kind[collective >= 0]
-    usual = [(each.how, groups.number(each.ranks)) for each in kinds]
+    usual = [(each.how, number_of(groups, each.ranks)) for each in kinds]
     about = [usual[at] for at in kind_of.tolist()]
     unsure: list[int] = []
-    places = _places_of_groups(summaries)
+    hosts = {each.host_name for each in summaries.values()}
+    split_at = partial(split_by_ends, partitions=_partitions(summaries), one_host=len(hosts) == 1 and None not in hosts)
     for at in (at for at, each in enumerate(kinds) if not each.stated and each.how != "sequence"):
         some = np.flatnonzero((kind == at) & (collective >= 0))
         if not len(some):
             continue
-        split, unknown = _divide(rows, some, kinds[at].size, places)
+        split, unknown = _divide(rows, some, kinds[at].size, split_at)
         collective[some] = -1
         unsure += unknown
         for those, ranks in split:
             collective[those] = len(about)
-            about.append((kinds[at].how, groups.number(ranks)) if ranks else usual[at])
+            about.append((kinds[at].how, number_of(groups, ranks)) if ranks else usual[at])
     hows, numbers = zip(*about, strict=True) if about else ((), ())
     known = pl.DataFrame({"how": hows, "group": numbers}, schema={"how": pl.String, "group": pl.Int64})
     known = known.select(pl.int_range(pl.len()).alias("collective"), "how", "group")
@@ -212,7 +212,7 @@ def _by_occurrence(rows: pl.DataFrame) -> Ints:
 
 
 def _divide(
-    rows: pl.DataFrame, some: Ints, size: int | None, places: Places
+    rows: pl.DataFrame, some: Ints, size: int | None, split_at: Callable[..., tuple[list[Split], list[int]]]
 ) -> tuple[list[tuple[Ints, tuple[int, ...] | None]], list[int]]:
     """The rows `some`, of a kind of which nobody knows the group, as collectives, each with its group where that is not
     the kind's; and rows of which the ends do not tell whose they are."""
@@ -221,7 +221,7 @@ def _divide(
     ranks = tuple(np.unique(rank[some]).tolist())
     # Rank by rank, of which each has as many.
     table = some.reshape(len(ranks), -1).T
-    split, unknown = split_by_ends(start[table].astype(np.float64), end[table].astype(np.float64), ranks, places)
+    split, unknown = split_at(start[table].astype(np.float64), end[table].astype(np.float64), ranks)
     if any(len(columns) > (size or len(ranks)) for _, columns, _ in split):
         return [], some.tolist()
     return [(table[row, columns], group) for row, columns, group in split], table[unknown].ravel().tolist()
@@ -237,14 +237,12 @@ def _usual_counts(key: Ints, rank: Ints, count: Ints, place: Ints) -> tuple[Ints
     return usual, alike
 
 
-def _places_of_groups(summaries: dict[int, RankSummary]) -> Places:
-    groups = {ranks for each in summaries.values() for ranks in each.groups.values() if len(ranks) > 1}
+def _partitions(summaries: dict[int, RankSummary]) -> Partitions:
     by_size: dict[int, list[tuple[int, ...]]] = {}
-    for ranks in sorted(groups):
+    for ranks in sorted({ranks for each in summaries.values() for ranks in each.groups.values() if len(ranks) > 1}):
         by_size.setdefault(len(ranks), []).append(ranks)
-    apart = [tuple(some) for some in by_size.values() if len(set(chain(*some))) == sum(map(len, some))]
-    hosts = {each.host_name for each in summaries.values()}
-    return Places(tuple(each for each in apart if len(each) > 1), len(hosts) == 1 and None not in hosts)
+    apart = (tuple(some) for some in by_size.values() if len(set(chain(*some))) == sum(map(len, some)))
+    return tuple(each for each in apart if len(each) > 1)
 
 
 def _places(key: Ints, rank: Ints) -> tuple[Ints, Ints]:

@@ -1,5 +1,6 @@
 """What did each rank do in each step, beside the ranks that do the same work?"""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -132,10 +133,6 @@ def spread_by_step(steps: Steps) -> tuple[StepSpread, ...]:
     return tuple(found)
 
 
-def _name(ranks: list[int]) -> str:
-    return f"ranks {ranks[0]} to {ranks[-1]}" if len(ranks) > 1 else f"rank {ranks[0]}"
-
-
 def list_step_rows(steps: Steps, stragglers: Sequence[Straggler]) -> tuple[StepRow, ...]:
     """Each straggler by itself, all other ranks in bins of neighbours."""
     chosen = [each for each in stragglers if each.kind != "link"][:MOST_STRAGGLERS]
@@ -143,11 +140,12 @@ def list_step_rows(steps: Steps, stragglers: Sequence[Straggler]) -> tuple[StepR
     rows = [(each.name or f"rank {each.ranks[0]}", each.ranks) for each in chosen]
     others = [int(rank) for rank in steps.ranks if int(rank) not in taken]
     bins = np.array_split(np.array(others, dtype=np.int64), min(MOST_BINS, len(others)) or 1)
-    rows += [(_name(some.tolist()), tuple(some.tolist())) for some in bins if len(some)]
+    rows += [
+        (f"ranks {some[0]} to {some[-1]}" if len(some) > 1 else f"rank {some[0]}", some)
+        for some in (tuple(each.tolist()) for each in bins if len(each))
+    ]
     found, shares = [], steps.shares
     for name, ranks in rows:
-        own = shares[np.isin(steps.ranks, ranks)]
-        known = (column[~np.isnan(column)] for column in own.T)
-        values = tuple(float(np.median(each)) if len(each) else None for each in known)
-        found.append(StepRow(name, ranks, values))
+        medians = known_median(shares[np.isin(steps.ranks, ranks)], axis=0).tolist()
+        found.append(StepRow(name, ranks, tuple(None if math.isnan(each) else each for each in medians)))
     return tuple(found)

@@ -18,7 +18,7 @@ from tracekit.interval import Ints
 from tracekit.ranks.digests import RankRecording
 from tracekit.ranks.fleets.clocks import Clocks
 from tracekit.ranks.fleets.ends import APART_SHARE, Times, grow_by_ends, meet_by_ends
-from tracekit.ranks.fleets.parts import MEMBERS, Groups, Parts, sorted_members
+from tracekit.ranks.fleets.parts import MEMBERS, Parts, number_of, sorted_members
 from tracekit.ranks.fleets.runs import Runs, in_order
 
 
@@ -66,7 +66,10 @@ def _with_fault(parts: Parts, every: pl.DataFrame, clocks: Clocks, *, of_two: bo
     """`Parts.about` with `why` it cannot be one collective, or tells nothing; None of a sound one. A job `of_two` ranks
     has one group."""
     about = parts.about.hstack(_spans(parts.members, every))
-    about = about.join(_over(parts.flows, every), on="collective", how="left", maintain_order="left")
+    # By how much one who takes was done before one who gives came, at most.
+    early = every["start"].gather(parts.flows["giver"]) - every["end"].gather(parts.flows["taker"])
+    over = parts.flows.select("collective", over=early).group_by("collective").agg(pl.col("over").max())
+    about = about.join(over, on="collective", how="left", maintain_order="left")
     widths = pl.Series([len(ranks) for ranks in parts.groups], dtype=pl.Int64).gather(about["group"])
     alone = (pl.col("parts") < 2) | (pl.col("one_way") & pl.col("over").is_null())
     by_order = pl.col("how") == "order"
@@ -102,12 +105,6 @@ def _spans(members: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
             "parts": runs.counts,
         }
     )
-
-
-def _over(flows: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
-    """By how much one who takes was done before one who gives came, at most; of exchanges in which anybody gives."""
-    begun, over = every["start"].gather(flows["giver"]), every["end"].gather(flows["taker"])
-    return flows.select("collective", over=begun - over).group_by("collective").agg(pl.col("over").max())
 
 
 def _join_by_ends(settled: Parts, loose: pl.DataFrame, clocks: Clocks, recorded: frozenset[int]) -> Parts:
@@ -159,9 +156,9 @@ def _with_joined(
     settled: Parts, grown: dict[int, list[int]], fresh: list[list[int]], groups: list[tuple[int, ...]]
 ) -> Parts:
     """With collectives that ends have `grown` to all these parts, and `fresh` ones, of these groups."""
-    known = Groups(settled.groups)
+    known = {ranks: at for at, ranks in enumerate(settled.groups)}
     first = int(settled.about["collective"].max() or 0) + 1  # type: ignore[arg-type]
-    about = [(first + at, "ends", known.number(ranks), False) for at, ranks in enumerate(groups)]
+    about = [(first + at, "ends", number_of(known, ranks), False) for at, ranks in enumerate(groups)]
     found = [(number, row) for number, rows in (*grown.items(), *enumerate(fresh, first)) for row in rows]
     ends = pl.when(pl.col("collective").is_in([*grown])).then(pl.lit("ends")).otherwise("how")
     kept = settled.members.filter(~pl.col("collective").is_in([*grown]))
@@ -171,7 +168,7 @@ def _with_joined(
         about=pl.concat(
             [settled.about.with_columns(how=ends), pl.DataFrame(about, schema=settled.about.schema, orient="row")]
         ),
-        groups=tuple(known.numbers),
+        groups=tuple(known),
     )
 
 

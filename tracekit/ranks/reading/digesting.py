@@ -35,13 +35,6 @@ class ToDigest(Struct, frozen=True):
     place: str
 
 
-class Digested(Struct, frozen=True):
-    """What a worker answers: the digest's size, and whether it was made now or was there."""
-
-    bytes: int
-    made: bool
-
-
 def find_traces(places: Sequence[str]) -> tuple[str, ...]:
     """What `find_recordings` finds but digests. Raises TracekitError where nothing is left."""
     found = tuple(each for each in find_recordings(places) if not each.endswith(DIGEST))
@@ -70,11 +63,11 @@ def _name(parts: tuple[str, ...], depth: int) -> str:
     return "-".join(name) + DIGEST
 
 
-def _digest(reading: RanksReading, task: ToDigest) -> Digested:
-    """Writes the recording's digest, unless it is there and agrees with the recording as it is now. Raises
-    TracekitError for a recording that cannot be read, or is cut off."""
+def _digest(reading: RanksReading, task: ToDigest) -> tuple[int, bool]:
+    """Writes the recording's digest, unless it is there and agrees with the recording as it is now. Its bytes, and
+    whether it was made. Raises TracekitError for a recording that cannot be read, or is cut off."""
     if (kept := reading.size_of_kept(task.place, task.source)) is not None:
-        return Digested(kept, made=False)
+        return kept, False
     # Before it is read: of a recording that grows meanwhile the digest is no longer current.
     origin = reading.origin(task.source)
     digest = reading.made(task.source)
@@ -87,7 +80,7 @@ def _digest(reading: RanksReading, task: ToDigest) -> Digested:
         put(task.place, content)
     except TracekitError as error:
         raise UnwritableError(str(error)) from error
-    return Digested(len(content), made=True)
+    return len(content), True
 
 
 def make_digest(source: str, reading: RanksReading) -> bytes:
@@ -122,5 +115,5 @@ def make_digests(
 
     question = Question(partial(_digest, reading), lambda each: each.source, refuse, "digesting")
     answers = ask_each(question, tasks, unpacked_bytes(each.source for each in tasks), executor)
-    made = sum(each.made for each in answers)
-    return DigestsMade(made, len(answers) - made, failed, sum(each.bytes for each in answers))
+    made = sum(made for _, made in answers)
+    return DigestsMade(made, len(answers) - made, failed, sum(length for length, _ in answers))

@@ -9,7 +9,6 @@ from tracekit.analysis.idle import divide_and_place
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of
 from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.errors import TracekitError
-from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
 from tracekit.ranks.activities import OUTSIDE, OUTSIDE_COMMUNICATION
 from tracekit.ranks.digests import COLUMNS, RankDigest, schema_of
@@ -63,12 +62,10 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         ),
         groups=stated.groups if stated else {},
         window=scope.kind,
-        windows=tuple((int(start), int(end)) for start, end in scope.windows[device].tolist()),
+        windows=tuple(map(tuple, scope.windows[device].tolist())),
         activities=pl.concat((own.select(ACTIVITIES), _outside(scope, own, device))).sort("start_ns", "end_ns"),
         collectives=collectives,
-        gaps=pl.DataFrame({"start_ns": gaps.starts, "end_ns": gaps.ends}).with_columns(
-            pl.Series(cause, parts[:, code], dtype=pl.Int64) for code, cause in enumerate(IDLE_CAUSES)
-        ),
+        gaps=pl.DataFrame([gaps.starts, gaps.ends, *parts.T], schema=schema_of("gaps"), orient="col"),
         places=pl.DataFrame(placed, schema=schema_of("places"), orient="row").sort("start_ns"),
         skipped=sum(trace.skipped.values()),
         truncated=trace.truncated,
