@@ -38,28 +38,23 @@ def find_pauses(digests: dict[int, RankDigest], parts: Sequence[Sequence[int]]) 
     longest one of each rank that has any, as yet without what it costs. Ranks are held against others of their part:
     those of one pipeline stage."""
     for part in parts:
-        if len(part) > 1:
-            yield from _of_part({rank: digests[rank] for rank in part})
-
-
-def _of_part(digests: dict[int, RankDigest]) -> Iterator[HeldUp]:
-    steps = sorted(set.intersection(*({*each.steps} for each in digests.values())))
-    if len(steps) < LEAST_STEPS:
-        return
-    every = pl.concat([_starved(digest, steps).with_columns(rank=rank) for rank, digest in digests.items()])
-    cells = len(digests) * len(steps)
-    # Gaps that all ranks have in all steps.
-    shared = every.filter(pl.len().over(PLACE) == cells).sort(*PLACE, "rank", "step")
-    ns = shared.select(CAUSES).to_numpy().astype(np.float64).reshape(-1, len(digests), len(steps), len(CAUSES))
-    starts = shared["start_ns"].to_numpy().reshape(ns.shape[:3])
-    kernels = shared["name"].gather_every(cells).to_list()
-    lasting = (end - start for digest in digests.values() for start, end in digest.windows)
-    least_ns = LEAST_SHARE * float(np.median([*lasting]))
-    for at, rank in enumerate(sorted(digests)):
-        more, own, usual = _beyond(ns, at)
-        told = np.where(more >= least_ns, more, 0.0)
-        if told.any():
-            places = digests[rank].places
+        own_digests = {rank: digests[rank] for rank in sorted(part)}
+        steps = sorted(set.intersection(*({*each.steps} for each in own_digests.values())))
+        if len(part) < 2 or len(steps) < LEAST_STEPS:
+            continue
+        every = pl.concat([_starved(digest, steps).with_columns(rank=rank) for rank, digest in own_digests.items()])
+        cells = len(part) * len(steps)
+        # Gaps that all ranks have in all steps.
+        shared = every.filter(pl.len().over(PLACE) == cells).sort(*PLACE, "rank", "step")
+        ns = shared.select(CAUSES).to_numpy().astype(np.float64).reshape(-1, len(part), len(steps), len(CAUSES))
+        starts = shared["start_ns"].to_numpy().reshape(ns.shape[:3])
+        lasting = (end - start for digest in own_digests.values() for start, end in digest.windows)
+        least_ns = LEAST_SHARE * float(np.median([*lasting]))
+        for at, (rank, digest) in enumerate(own_digests.items()):
+            more, own, usual = _beyond(ns, at)
+            told = np.where(more >= least_ns, more, 0.0)
+            if not told.any():
+                continue
             place, cause = np.unravel_index(int(told.argmax()), told.shape)
             yield HeldUp(
                 rank,
@@ -69,8 +64,8 @@ def _of_part(digests: dict[int, RankDigest]) -> Iterator[HeldUp]:
                 own_us=float(own[place, cause]) / 1e3,
                 usual_us=float(usual[place, cause]) / 1e3,
                 steps=len(steps),
-                kernel=kernels[place],
-                where=usual_place(places.filter(pl.col("start_ns").is_in(starts[place, at].tolist()))),
+                kernel=shared["name"][int(place) * cells],
+                where=usual_place(digest.places.filter(pl.col("start_ns").is_in(starts[place, at].tolist()))),
             )
 
 

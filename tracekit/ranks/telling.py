@@ -1,7 +1,7 @@
 """From joined recordings to what they say together: figures of all ranks, and why, of those that are read in full."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import cast
 
@@ -116,7 +116,10 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
     (uneven, slower), lateness, places = compare_work(digests, stages), find_lateness(joined), LatePlaces(digests)
     late = explain_lateness(lateness, reduced.waited, places)
     if len(digests) < len(summaries):
-        slower = _beside_all(slower, reduced.uses, peers_of(digests, stages))
+        # Of few ranks the usual one may be slow itself: by as much as the figures of all ranks say.
+        by_all = {use.rank: use.slower for use in reduced.uses}
+        usual = {rank: median(by_all[one] for one in part) for part in peers_of(digests, stages) for rank in part}
+        slower = {rank: (1 + own) * (1 + usual[rank]) - 1 for rank, own in slower.items()}
     prices = price_overlap(digests)
     uses = tuple(
         _with_digests(joined, use, prices[use.rank], slower[use.rank]) if use.rank in digests else use
@@ -129,10 +132,14 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
     staged = findings.find_uneven_stages(uses, steps.computed, reduced.stages) if alike else ()
     slow = findings.find_slow(reduced.stragglers, uses, found)
     marked = any(each.steps for each in summaries.values())
+    # Steps are what a rank is tested by: of fewer nobody can say whether it is slow by chance.
+    most_steps = max(each.step_count for each in summaries.values())
+    untested = len(summaries) > 1 and most_steps < LEAST_STEPS
+    not_tested = [statements.NotTested(steps=most_steps, least=LEAST_STEPS)] if untested else []
     return Ranks(
         world=joined.job.world(joined.clocks.hosts),
         clock=joined.clocks.told(),
-        steps=StepsRead(next(iter(summaries.values())).window, max(each.step_count for each in summaries.values())),
+        steps=StepsRead(next(iter(summaries.values())).window, most_steps),
         ranks=uses,
         collectives=collectives,
         late=late,
@@ -140,7 +147,7 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
         waits=reduced.waited,
         uneven=uneven,
         findings=findings.in_order((*found, *staged, *slow), reduced.stragglers),
-        notes=(*notes_of(joined), *_not_tested(joined)),
+        notes=(*notes_of(joined), *not_tested),
         worst=worst,
         groups=group_ranks(summaries, uses, reduced.axes, steps),
         stragglers=reduced.stragglers,
@@ -154,15 +161,6 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
 def list_collectives(joined: Joined) -> tuple[OneCollective, ...]:
     """Every collective, in order of its start."""
     return CollectiveTable(joined).singles(range(joined.waits.collectives.height), find_lateness(joined))
-
-
-def _beside_all(
-    slower: Mapping[int, float], uses: Sequence[RankUse], peers: Sequence[Sequence[int]]
-) -> dict[int, float]:
-    """Of few ranks the usual one may be slow itself: by as much as the figures of all ranks say."""
-    by_all = {use.rank: use.slower for use in uses}
-    usual = {rank: median(by_all[one] for one in part) for part in peers for rank in part}
-    return {rank: (1 + own) * (1 + usual[rank]) - 1 for rank, own in slower.items()}
 
 
 def _with_digests(joined: Joined, use: RankUse, price: OverlapPrice | None, slower: float) -> RankUse:
@@ -220,10 +218,3 @@ def notes_of(joined: Joined) -> tuple[RankNote, ...]:
             statements.UnmatchedCollectives(count=count, total_us=total_us, reason=reason, of=waits.parts.height)
         )
     return (*joined.job.notes, *notes)
-
-
-def _not_tested(joined: Joined) -> list[RankNote]:
-    """Steps are what a rank is tested by: of fewer nobody can say whether it is slow by chance."""
-    steps = max(each.step_count for each in joined.job.digests.values())
-    several = len(joined.job.digests) > 1
-    return [statements.NotTested(steps=steps, least=LEAST_STEPS)] if several and steps < LEAST_STEPS else []

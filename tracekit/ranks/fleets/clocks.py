@@ -126,7 +126,10 @@ def align_clocks(recordings: Mapping[int, RankRecording], joined: pl.DataFrame) 
     # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
     known = known.with_columns(number=pl.Series(of_each.of_row))
     hosts = _hosts(recordings, known)
-    offsets, unaligned = _offsets(_lone_clocks(hosts, recordings), known)
+    # Unnamed hosts are taken for one where their clocks are close: each of their ranks gets a line of its own.
+    named = [host for host in hosts if recordings[host[0]].host_name is not None]
+    lone = [(rank,) for host in hosts if host not in named for rank in host]
+    offsets, unaligned = _offsets(hosts if len(hosts) == 1 else [*named, *lone], known)
     if unaligned:
         offsets, unaligned = _offsets(hosts, known)
     moved = replace(plain, offsets=offsets, basis="aligned", hosts=len(hosts))
@@ -144,14 +147,6 @@ def align_clocks(recordings: Mapping[int, RankRecording], joined: pl.DataFrame) 
         tolerance_ns=_tolerance_ns(usual),
         at_once=len(hosts) == 1 and unmoved is not None,
     )
-
-
-def _lone_clocks(hosts: list[tuple[int, ...]], recordings: Mapping[int, RankRecording]) -> list[tuple[int, ...]]:
-    """Unnamed hosts are taken for one where their clocks are close: each of their ranks gets a line of its own."""
-    if len(hosts) == 1:
-        return hosts
-    named = [host for host in hosts if recordings[host[0]].host_name is not None]
-    return [*named, *((rank,) for host in hosts if host not in named for rank in host)]
 
 
 def _tolerance_ns(usual: float) -> float:

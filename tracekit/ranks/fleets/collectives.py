@@ -9,7 +9,6 @@ import polars as pl
 from tracekit import interval
 from tracekit.interval import Floats
 from tracekit.ranks.activities import compute_of
-from tracekit.ranks.digests import Talk
 from tracekit.ranks.fleets.accounts import bare_share
 from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.job_figures import (
@@ -62,7 +61,13 @@ class CollectiveTable:
         singles = waits.collectives.with_columns(talk=rows["talk"][self.runs.first])
         known = singles.select("talk", "group", "how").unique(maintain_order=True)
         kinds: dict[tuple[object, ...], int] = {}
-        numbers = [kinds.setdefault((*_told(talk[at]), *others), len(kinds)) for at, *others in known.iter_rows()]
+        numbers = []
+        for at, *others in known.iter_rows():
+            each = talk[at]
+            # What ranks give each other in an all-to-all differs from one to the next.
+            width = None if each.collective == VARYING else each.bytes
+            key = (each.collective, each.group, each.size, each.dtype, width, *others)
+            numbers.append(kinds.setdefault(key, len(kinds)))
         known = known.with_columns(kind=pl.Series(numbers, dtype=pl.Int64))
         #: Each collective at its number, and its parts.
         self.alone = singles.join(known, on=["talk", "group", "how"], maintain_order="left")
@@ -183,12 +188,6 @@ class CollectiveTable:
         )
         said = sums.filter(pl.col("said").all().over(of)).sort(of, "rank")
         return widths, {at: tuple(each) for at, each in _listed(said.drop("said"), of, RankBytes).items()}
-
-
-def _told(talk: Talk) -> tuple[object, ...]:
-    """What ranks give each other in an all-to-all differs from one to the next."""
-    width = None if talk.collective == VARYING else talk.bytes
-    return talk.collective, talk.group, talk.size, talk.dtype, width
 
 
 def _listed(table: pl.DataFrame, of: str, made: Any) -> dict[int, list[Any]]:

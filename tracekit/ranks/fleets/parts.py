@@ -5,9 +5,9 @@ as many as most; the order of kernels of one name, likewise. Sends and receives 
 names do not join, and what cannot be one, is left to the ends (`waits.py`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain, product
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,7 @@ from tracekit.ranks.job_figures import MatchedBy
 #: Those that all of a group take part in.
 OF_ALL = ("all", "from_root", "to_root")
 MEMBERS = {"collective": pl.Int64, "part": pl.Int64}
-FLOWS = {"collective": pl.Int64, "giver": pl.Int64, "taker": pl.Int64}
+ENDS = ("targets", "sources")
 
 
 class Parts(Struct, frozen=True):
@@ -57,13 +57,15 @@ def join_parts(summaries: dict[int, RankSummary]) -> Parts:
     exchanges = pl.Series([each.exchange for each in talk], dtype=pl.String).gather(every["talk"])
     rows = every.filter(exchanges.is_in(OF_ALL))
     members, about, left = _by_names(rows, talk, summaries, groups)
+    told = members.hstack(every.select("rank", "talk")[members["part"]])
     first = int(about["collective"].max()) + 1 if about.height else 0  # type: ignore[arg-type]
     pairs, unpaired = _pairs(every.filter(exchanges == "pairs"), talk, [*summaries], first)
-    exchanged = sorted_members(*(pairs.select("collective", part=name) for name in ("giver", "taker"))).unique(
-        maintain_order=True
-    )
-    flows = pl.concat([_with_root(members, every, talk), _some_only(members, every, talk), pairs])
-    one_way = set(flows["collective"].unique()) | _rooted(members, every, talk)
+    exchanged = sorted_members(*(pairs.select("collective", part=name) for name in ("giver", "taker")))
+    exchanged = exchanged.unique(maintain_order=True)
+    flows = pl.concat([_with_root(told, talk), _some_only(told, talk), pairs])
+    # Also those of which the root was not recorded.
+    with_root = [at for at, each in enumerate(talk) if each.exchange in OF_ALL[1:]]
+    one_way = {*flows["collective"], *told.filter(pl.col("talk").is_in(with_root))["collective"]}
     about = pl.concat([about, _about_pairs(exchanged, every, talk, groups)])
     others = (
         every.filter(exchanges == exchange).select("part", why=pl.lit(why))
@@ -95,9 +97,7 @@ def _about_pairs(exchanged: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Ta
     for at in np.flatnonzero(of < 0).tolist():
         some = slice(runs.first[at], runs.first[at] + runs.counts[at])
         of[at] = number_of(groups, tuple(rank[some].tolist()))
-    return pl.DataFrame({"collective": runs.numbers, "group": of}).select(
-        "collective", how=pl.lit("pair"), group="group"
-    )
+    return pl.DataFrame({"collective": runs.numbers, "how": "pair", "group": of})
 
 
 def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.DataFrame]:
@@ -107,19 +107,16 @@ def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.Da
     since = np.repeat([each.origin_ns - base for each in summaries.values()], counts)
     start, end, step, number, sequence, covered = np.concatenate([each.parts for each in summaries.values()]).T
     # Kinds of communication are counted over all ranks.
-    kinds = [known.setdefault(_whole(one, each), len(known)) for each in summaries.values() for one in each.talk]
+    kinds = []
+    for groups, one in ((each.groups, one) for each in summaries.values() for one in each.talk):
+        whole = one if one.ranks else replace(one, ranks=groups.get(one.group or "", ()))
+        kinds.append(known.setdefault(whole, len(known)))
     before = np.cumsum([0, *(len(each.talk) for each in summaries.values())])[:-1]
     talk = np.array(kinds, dtype=np.int64)[number + np.repeat(before, counts)]
     columns = {"part": np.arange(len(talk)), "rank": np.repeat([*summaries], counts)}
     columns |= {"start": start + since, "end": end + since, "step": step, "talk": talk}
     columns |= {"sequence": sequence, "covered": covered}
     return tuple(known), pl.DataFrame({name: np.ascontiguousarray(values) for name, values in columns.items()})
-
-
-def _whole(talk: Talk, summary: RankSummary) -> Talk:
-    if talk.ranks or not (ranks := summary.groups.get(talk.group or "")):
-        return talk
-    return replace(talk, ranks=ranks)
 
 
 class _Kind(Struct, frozen=True):
@@ -203,7 +200,7 @@ def _by_occurrence(rows: pl.DataFrame) -> Ints:
     # A number twice on one rank is of two kernels of one call: the k-th of each.
     key = _numbered(kind, np.where(by_number, sequence, -1))
     place, count = _places(key, rank)
-    usual, alike = (each[key] for each in _usual_counts(key, rank, count, place))
+    usual, alike = _usual_counts(key, rank, count, place)
     most = by_number | (2 * alike >= recorded)
     sure = (count == usual) & (((alike > 1) & most) | (alike == recorded))
     collective = np.full(rows.height, -1, dtype=np.int64)
@@ -228,13 +225,12 @@ def _divide(
 
 
 def _usual_counts(key: Ints, rank: Ints, count: Ints, place: Ints) -> tuple[Ints, Ints]:
-    """Of each key how many most ranks have, of those that have any, and how many ranks these are."""
+    """Of each row how many of its key most ranks have, of those that have any, and how many ranks these are."""
     cells = pl.DataFrame({"key": key, "rank": rank, "count": count}).filter(pl.Series(place == 0))
-    counts = cells.group_by("key", "count").agg(pl.len(), pl.col("rank").min())
-    most = counts.sort("key", "len", "rank", descending=[False, True, False]).unique("key", keep="first")
-    usual, alike = (np.zeros(int(key.max(initial=-1)) + 1, dtype=np.int64) for _ in range(2))
-    usual[most["key"].to_numpy()], alike[most["key"].to_numpy()] = most["count"].to_numpy(), most["len"].to_numpy()
-    return usual, alike
+    counts = cells.group_by("key", usual="count").agg(pl.col("rank").min(), alike=pl.len().cast(pl.Int64))
+    most = counts.sort("key", "alike", "rank", descending=[False, True, False]).unique("key", keep="first")
+    of_row = pl.DataFrame({"key": key}).join(most, on="key", how="left", maintain_order="left")
+    return of_row["usual"].to_numpy(), of_row["alike"].to_numpy()
 
 
 def _partitions(summaries: dict[int, RankSummary]) -> Partitions:
@@ -267,48 +263,30 @@ def _numbered(one: Ints, other: Ints) -> Ints:
     return numbers
 
 
-def _with_talk(members: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
-    return members.hstack(every.select("rank", "talk")[members["part"]])
-
-
-def _rooted(members: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk]) -> set[int]:
-    """Collectives that have a root, recorded or not."""
-    some = [at for at, each in enumerate(talk) if each.exchange in ("from_root", "to_root")]
-    return set(_with_talk(members, every).filter(pl.col("talk").is_in(some))["collective"]) if some else set()
-
-
-def _with_root(members: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
+def _with_root(told: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
     """A root gives to all others, or they to it."""
     roots = pl.DataFrame(
         [(at, each.root, each.exchange == "from_root") for at, each in enumerate(talk) if each.exchange in OF_ALL[1:]],
         schema={"talk": pl.Int64, "root": pl.Int64, "from": pl.Boolean},
         orient="row",
     )
-    if not roots.height:
-        return pl.DataFrame(schema=FLOWS)
-    rows = _with_talk(members, every).join(roots, on="talk")
+    rows = told.join(roots, on="talk")
     own = rows.filter(pl.col("rank") == pl.col("root")).select("collective", other="part")
     found = rows.filter(pl.col("rank") != pl.col("root")).join(own, on="collective")
     giver = pl.when("from").then("other").otherwise("part")
     return found.select("collective", giver=giver, taker=pl.when("from").then("part").otherwise("other"))
 
 
-def _some_only(members: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
+def _some_only(told: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
     """Of all-to-alls in which some give some others nothing who gives to whom."""
-    partial = [at for at, each in enumerate(talk) if each.exchange == "all" and (each.targets or each.sources)]
-    rows = _with_talk(members, every) if partial else members.clear().with_columns(talk=pl.lit(0), rank=pl.lit(0))
-    rows = rows.filter(pl.col("talk").is_in(partial).any().over("collective"))
-    found = chain.from_iterable(_flow_of(table, talk) for table in rows.partition_by("collective"))
-    return pl.DataFrame(found, schema=FLOWS, orient="row")
-
-
-def _flow_of(table: pl.DataFrame, talk: Sequence[Talk]) -> Iterator[tuple[int, int, int]]:
-    collective = table["collective"][0]
-    known = {rank: (part, talk[at]) for rank, part, at in table.select("rank", "part", "talk").iter_rows()}
-    for (giver, (given, one)), (taker, (taken, other)) in product(known.items(), known.items()):
-        barred = (one.targets and taker not in one.targets) or (other.sources and giver not in other.sources)
-        if giver != taker and not barred:
-            yield collective, given, taken
+    some = [at for at, each in enumerate(talk) if each.exchange == "all" and (each.targets or each.sources)]
+    rows = told.filter(pl.col("talk").is_in(some).any().over("collective")) if some else told.clear()
+    ends = {name: pl.Series([getattr(each, name) for each in talk], dtype=pl.List(pl.Int64)) for name in ENDS}
+    rows = rows.with_columns(column.gather(rows["talk"]).alias(name) for name, column in ends.items())
+    ways = rows.join(rows, on="collective", suffix="_there").filter(pl.col("rank") != pl.col("rank_there"))
+    gives = (pl.col("targets").list.len() == 0) | pl.col("targets").list.contains(pl.col("rank_there"))
+    takes = (pl.col("sources_there").list.len() == 0) | pl.col("sources_there").list.contains(pl.col("rank"))
+    return ways.filter(gives & takes).select("collective", giver="part", taker="part_there")
 
 
 def _pairs(

@@ -93,14 +93,10 @@ def find_stragglers(
                 )
             )
     rule = StragglerRule(FALSE_ALARMS, "holm", len(chances), LEAST_EXCESS, LEAST_OF_LINK)
-    return rule, tuple(_told_once(found))
-
-
-def _told_once(found: list[Straggler]) -> list[Straggler]:
-    """A rank of a slow host is told with it."""
+    # A rank of a slow host is told with it.
     of_hosts = {rank for each in found if each.kind == "host" for rank in each.ranks}
-    kept = [each for each in found if each.kind != "rank" or each.ranks[0] not in of_hosts]
-    return sorted(kept, key=lambda each: (each.kind == "link", -each.excess))
+    kept = (each for each in found if each.kind != "rank" or each.ranks[0] not in of_hosts)
+    return rule, tuple(sorted(kept, key=lambda each: (each.kind == "link", -each.excess)))
 
 
 def _hosts(summaries: dict[int, RankSummary], shares: Floats) -> list[_Family]:

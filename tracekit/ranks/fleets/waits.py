@@ -65,7 +65,11 @@ def settle(parts: Parts, clocks: Clocks, recordings: Mapping[int, RankRecording]
 def _with_fault(parts: Parts, every: pl.DataFrame, clocks: Clocks, *, of_two: bool) -> pl.DataFrame:
     """`Parts.about` with `why` it cannot be one collective, or tells nothing; None of a sound one. A job `of_two` ranks
     has one group."""
-    about = parts.about.hstack(_spans(parts.members, every))
+    runs = Runs(parts.members["collective"].to_numpy())
+    start, end = (every[name].to_numpy()[parts.members["part"].to_numpy()] for name in ("start", "end"))
+    # When the last part began, and the soonest and the last were over.
+    spans = {"last": runs.most(start), "soonest": runs.least(end), "end": runs.most(end)}
+    about = parts.about.hstack(pl.DataFrame(spans | {"shortest": runs.least(end - start), "parts": runs.counts}))
     # By how much one who takes was done before one who gives came, at most.
     early = every["start"].gather(parts.flows["giver"]) - every["end"].gather(parts.flows["taker"])
     over = parts.flows.select("collective", over=early).group_by("collective").agg(pl.col("over").max())
@@ -89,22 +93,6 @@ def _with_fault(parts: Parts, every: pl.DataFrame, clocks: Clocks, *, of_two: bo
         # Durations are compared, which says nothing of who came when: not all that is joined waits for the last.
         why = why.when("one_way").then(pl.lit("clocks_unknown"))
     return about.with_columns(why=why.otherwise(None))
-
-
-def _spans(members: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
-    """Of each collective when its first and last part began, and the soonest and the last were over."""
-    runs = Runs(members["collective"].to_numpy())
-    start, end = (every[name].to_numpy()[members["part"].to_numpy()] for name in ("start", "end"))
-    return pl.DataFrame(
-        {
-            "first": runs.least(start),
-            "last": runs.most(start),
-            "soonest": runs.least(end),
-            "end": runs.most(end),
-            "shortest": runs.least(end - start),
-            "parts": runs.counts,
-        }
-    )
 
 
 def _join_by_ends(settled: Parts, loose: pl.DataFrame, clocks: Clocks, recorded: frozenset[int]) -> Parts:

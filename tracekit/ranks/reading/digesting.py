@@ -47,7 +47,12 @@ def plan_digests(sources: Sequence[str], folder: str) -> list[ToDigest]:
     """Each recording's digest is called like it; where names clash, with the folders in front that tell them apart."""
     depth = dict.fromkeys(sources, 1)
     while True:
-        names = {source: _name(Path(source).parts, depth[source]) for source in sources}
+        names = {}
+        for source in sources:
+            *folders, name = Path(source).parts[-depth[source] :]
+            # Of two files that differ in their ending alone it is a part of the name.
+            name = recording_name(name) if depth[source] <= len(Path(source).parts) else name
+            names[source] = "-".join((*folders, name)) + DIGEST
         counts = Counter(names.values())
         clashing = [source for source in depth if counts[names[source]] > 1]
         if not clashing:
@@ -55,12 +60,6 @@ def plan_digests(sources: Sequence[str], folder: str) -> list[ToDigest]:
             return [ToDigest(source, slashed + name) for source, name in names.items()]
         for source in clashing:
             depth[source] += 1
-
-
-def _name(parts: tuple[str, ...], depth: int) -> str:
-    """Of two files that differ in their ending alone it is a part of the name."""
-    name = [*parts[-depth:-1], recording_name(parts[-1]) if depth <= len(parts) else parts[-1]]
-    return "-".join(name) + DIGEST
 
 
 def _digest(reading: RanksReading, task: ToDigest) -> tuple[int, bool]:
