@@ -4,9 +4,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.timeline import Bars, Label, StepTimeline
+from tracekit.model.timeline import Bars as DrawnBars
+from tracekit.model.timeline import Label, StepTimeline
 from tracekit.ranks.activities import computing, whole_gaps
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import OneCollective, RankStretch, Stretch, WaitedFor
@@ -20,6 +22,10 @@ MOST_BARS, FINEST = 30_000, 1 / 1500
 #: So much longer than the arrivals lie apart a stretch is at most, and so much is added after the collective.
 LONGEST, AFTER = 8, 0.04
 WORK, COMMUNICATION = 0, 1
+
+#: Bars of one rank on the common clock, in order of their start: `start_ns`, `end_ns`, `label` of the page, `lane`, and
+#: `position`, the collective's number or -1.
+Bars = NDArray[np.void]
 
 
 class _Labels:
@@ -49,7 +55,7 @@ def draw_stretches(
     chosen = _stretches(joined, {each.collective: each for each in lateness}, worst, most)
     labels = _Labels()
     # In each stretch the bars of one rank after the other: not all of all ranks are held at once.
-    parts: list[list[tuple[int, pl.DataFrame, pl.DataFrame]]] = [[] for _ in chosen]
+    parts: list[list[tuple[int, Bars, Bars]]] = [[] for _ in chosen]
     for rank in ranks:
         work, idle = _work(joined, rank, labels), _idle(joined, rank, labels)
         for (_, begin, end, _), some in zip(chosen, parts, strict=True):
@@ -114,9 +120,8 @@ def _ranks(digests: dict[int, RankDigest], worst: Sequence[OneCollective], waite
     return sorted([*foremost, *(others[at] for at in evenly)])
 
 
-def _work(joined: Joined, rank: int, labels: _Labels) -> pl.DataFrame:
-    """Compute, and each collective as waiting and transfer: bars on the common clock with `label`, `lane`, and the
-    collective's number as `position`."""
+def _work(joined: Joined, rank: int, labels: _Labels) -> Bars:
+    """Compute, and each collective as waiting and transfer."""
     digest = joined.digests[rank]
     compute = joined.on_one_clock(rank, computing(digest)).with_columns(position=pl.lit(-1, dtype=pl.Int64))
     own = joined.waits.parts[joined.rows_of(rank)].select("collective", "waiting")
@@ -133,10 +138,10 @@ def _work(joined: Joined, rank: int, labels: _Labels) -> pl.DataFrame:
         piece.select("start_ns", "end_ns", label=labels.of(piece["name"], kind), lane=lane, position="position")
         for kind, lane, piece in pieces
     ]
-    return pl.concat(bars).sort("lane", "start_ns", maintain_order=True)
+    return pl.concat(bars).sort("lane", "start_ns", maintain_order=True).to_numpy(structured=True)
 
 
-def _idle(joined: Joined, rank: int, labels: _Labels) -> pl.DataFrame:
+def _idle(joined: Joined, rank: int, labels: _Labels) -> Bars:
     """Idle time by leading cause."""
     gaps = joined.on_one_clock(rank, whole_gaps(joined.digests[rank]))
     if gaps.height:
@@ -145,52 +150,54 @@ def _idle(joined: Joined, rank: int, labels: _Labels) -> pl.DataFrame:
     else:
         label = pl.Series(dtype=pl.Int64)
     none = pl.lit(-1, dtype=pl.Int64)
-    return gaps.select("start_ns", "end_ns", label=label, lane=none + 1, position=none)
+    return gaps.select("start_ns", "end_ns", label=label, lane=none + 1, position=none).to_numpy(structured=True)
 
 
-def _within(bars: pl.DataFrame, begin: int, end: int) -> pl.DataFrame:
+def _within(bars: Bars, begin: int, end: int) -> Bars:
     """What of them lies in that stretch."""
-    some = bars.filter((pl.col("end_ns") > begin) & (pl.col("start_ns") < end))
-    return some.with_columns(pl.col("start_ns").clip(begin), pl.col("end_ns").clip(upper_bound=end))
+    some = bars[(bars["end_ns"] > begin) & (bars["start_ns"] < end)]
+    some["start_ns"], some["end_ns"] = np.maximum(some["start_ns"], begin), np.minimum(some["end_ns"], end)
+    return some
 
 
-def _fitted(
-    some: list[tuple[int, pl.DataFrame, pl.DataFrame]], length_ns: int
-) -> tuple[list[tuple[int, pl.DataFrame, pl.DataFrame]], int]:
+def _fitted(some: list[tuple[int, Bars, Bars]], length_ns: int) -> tuple[list[tuple[int, Bars, Bars]], int]:
     """With short kernels drawn together and short gaps left out, where there are very many bars; and how many kernels
     that concerns."""
-    if sum(bars.height for _, *both in some for bars in both) <= MOST_BARS:
+    if sum(len(bars) for _, *both in some for bars in both) <= MOST_BARS:
         return some, 0
     least_ns, fitted, count = round(FINEST * length_ns), [], 0
     for rank, work, idle in some:
         fewer, merged = _together(work, least_ns)
-        fitted.append((rank, fewer, idle.filter(pl.col("end_ns") - pl.col("start_ns") >= least_ns)))
+        fitted.append((rank, fewer, idle[idle["end_ns"] - idle["start_ns"] >= least_ns]))
         count += merged
     return fitted, count
 
 
-def _together(bars: pl.DataFrame, least_ns: int) -> tuple[pl.DataFrame, int]:
+def _together(bars: Bars, least_ns: int) -> tuple[Bars, int]:
     """With one bar for neighbours that are shorter and begin in the same stretch of that length, and how many there
     were. It is called as the longest of them."""
     lasting = pl.col("end_ns") - pl.col("start_ns")
     cell = pl.col("start_ns") // max(least_ns, 1)
     single = (lasting >= least_ns) | (pl.col("position") >= 0)
     parted = (cell.diff() != 0) | single | single.shift(1) | (pl.col("lane").diff() != 0)
-    made = bars.group_by(parted.fill_null(value=True).cum_sum().alias("bar"), maintain_order=True).agg(
-        pl.col("start_ns").first(),
-        pl.col("end_ns").max(),
-        pl.col("label").sort_by(lasting, maintain_order=True).last(),
-        pl.col("lane", "position").first(),
-        count=pl.len(),
+    made = (
+        pl.DataFrame(bars)
+        .group_by(parted.fill_null(value=True).cum_sum().alias("bar"), maintain_order=True)
+        .agg(
+            pl.col("start_ns").first(),
+            pl.col("end_ns").max(),
+            pl.col("label").sort_by(lasting, maintain_order=True).last(),
+            pl.col("lane", "position").first(),
+            count=pl.len(),
+        )
     )
-    return made.drop("bar", "count"), int(made.filter(pl.col("count") > 1)["count"].sum())
+    together = int(made.filter(pl.col("count") > 1)["count"].sum())
+    return made.drop("bar", "count").to_numpy(structured=True), together
 
 
-def _timeline(
-    rank: int, work: pl.DataFrame, idle: pl.DataFrame, begin: int, end: int, labels: tuple[Label, ...]
-) -> RankStretch:
+def _timeline(rank: int, work: Bars, idle: Bars, begin: int, end: int, labels: tuple[Label, ...]) -> RankStretch:
     # As everywhere, bars are in order of their start.
-    work = work.sort("start_ns", maintain_order=True)
+    work = work[np.argsort(work["start_ns"], kind="stable")]
     timeline = StepTimeline(
         step=None,
         length_us=(end - begin) / 1e3,
@@ -199,14 +206,14 @@ def _timeline(
         streams=(WORK, COMMUNICATION),
         labels=labels,
         work=_drawn(work, begin),
-        positions=tuple(work["position"]),
+        positions=tuple(work["position"].tolist()),
         gaps=_drawn(idle, begin),
-        host=Bars((), (), (), (), 0),
+        host=DrawnBars((), (), (), (), 0),
     )
     return RankStretch(rank, timeline)
 
 
-def _drawn(bars: pl.DataFrame, begin: int) -> Bars:
-    starts, ends = bars["start_ns"].to_numpy(), bars["end_ns"].to_numpy()
+def _drawn(bars: Bars, begin: int) -> DrawnBars:
+    starts, ends = bars["start_ns"], bars["end_ns"]
     starts_us, durations_us = (tuple((ns / 1e3).tolist()) for ns in (starts - begin, ends - starts))
-    return Bars(starts_us, durations_us, tuple(bars["label"]), tuple(bars["lane"]), left_out=0)
+    return DrawnBars(starts_us, durations_us, tuple(bars["label"].tolist()), tuple(bars["lane"].tolist()), left_out=0)
