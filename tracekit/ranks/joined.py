@@ -1,6 +1,5 @@
 """Recordings of one job, joined: what its single collectives were is all known here."""
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -37,17 +36,15 @@ class Joined(Struct, frozen=True, dict=True):
         begins = {rank: np.array([each.windows[0][0]]) for rank, each in self.job.digests.items()}
         return min(int(self.clocks.common(rank, begin)[0]) for rank, begin in begins.items())
 
-    def since_zero(self) -> Callable[[int, Ints], Ints]:
-        """Gives times of a rank's recording on the common clock, since the first window of the job began. Where the
-        clocks are unknown each rank counts from its own."""
+    def since_zero(self, rank: int, own_ns: Ints) -> Ints:
+        """Times of a rank's recording on the common clock, since the first window of the job began. Where the clocks
+        are unknown each rank counts from its own."""
         if not self.clocks.known:
-            return lambda rank, own_ns: own_ns - self.job.digests[rank].windows[0][0]
-        zero = self.zero_ns
-        return lambda rank, own_ns: self.clocks.common(rank, own_ns) - zero
+            return own_ns - self.job.digests[rank].windows[0][0]
+        return self.clocks.common(rank, own_ns) - self.zero_ns
 
     def on_one_clock(self, rank: int, table: pl.DataFrame) -> pl.DataFrame:
         """A rank's table with its starts and ends so."""
-        moved = self.since_zero()
         return table.with_columns(
-            pl.Series(name, moved(rank, table[name].to_numpy()), dtype=pl.Int64) for name in ("start_ns", "end_ns")
+            pl.Series(name, self.since_zero(rank, table[name].to_numpy())) for name in ("start_ns", "end_ns")
         )

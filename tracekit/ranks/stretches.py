@@ -81,7 +81,6 @@ def _stretches(
 ) -> list[tuple[OneCollective, int, int, int]]:
     """Collective, begin, end, and when its last rank arrived, on the common clock."""
     chosen: list[tuple[OneCollective, int, int, int]] = []
-    since_zero = joined.since_zero()
     for each in worst:
         spread = round((each.arrival_spread_us or 0.0) * 1e3)
         first = round((each.start_us or 0.0) * 1e3)
@@ -91,7 +90,7 @@ def _stretches(
         begin, lateness = first - spread, why.get(each.number - 1)
         if lateness is not None:
             since = (
-                int(since_zero(rank, np.array([moment], dtype=np.int64))[0])
+                int(joined.since_zero(rank, np.array([moment], dtype=np.int64))[0])
                 for rank, moment in ((lateness.late, lateness.of_late[0]), (lateness.waiter, lateness.of_waiter[0]))
             )
             begin = min(begin, *since)

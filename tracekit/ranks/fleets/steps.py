@@ -10,7 +10,7 @@ from tracekit.errors import TracekitError
 from tracekit.interval import Bools, Floats, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.ranks.digests import RankSummary
-from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps
+from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps, usual_of_peers
 from tracekit.ranks.job_figures import StepRow, StepSpread, Straggler
 
 #: Ranks times steps: tables of a gigabyte.
@@ -47,11 +47,8 @@ class Steps(Struct, frozen=True):
     def held(self) -> Floats:
         """How much more compute each rank has beside communication than its peers: kernels are slower there, while
         ranks wait for a late one, which is none of their fault."""
-        found = np.zeros_like(self.beside)
-        for each in np.unique(self.peers):
-            some = self.peers == each
-            found[some] = np.maximum(self.beside[some] - known_median(self.beside[some], axis=0), 0.0)
-        return found
+        more: Floats = np.maximum(self.beside - usual_of_peers(self.beside, self.peers), 0.0)
+        return more
 
     @property
     def slower(self) -> Floats:
@@ -112,11 +109,9 @@ def _as_if_whole(values: Floats, peers: Ints) -> Floats:
     """Each rank's sum over all steps, NaN where it recorded none. Those that it lacks took so long, beside those that
     it has, as they took its peers."""
     sums: Floats = np.where(np.isnan(values).all(axis=1), np.nan, np.nansum(values, axis=1))
-    for each in np.unique(peers):
-        some = peers == each
-        usual = np.nan_to_num(known_median(values[some], axis=0))
-        of_known = np.where(np.isnan(values[some]), 0.0, usual).sum(axis=1)
-        sums[some] *= np.divide(usual.sum(), of_known, out=np.ones_like(of_known), where=of_known > 0)
+    usual = np.nan_to_num(usual_of_peers(values, peers))
+    of_known = np.where(np.isnan(values), 0.0, usual).sum(axis=1)
+    sums *= np.divide(usual.sum(axis=1), of_known, out=np.ones_like(of_known), where=of_known > 0)
     return sums
 
 

@@ -57,15 +57,13 @@ class RanksReading(Struct, frozen=True):
 
     def digest(self, place: str) -> RankDigest:
         """The digest of one recording, read or made. Raises TracekitError where it is neither."""
-        if (kept := self._kept(place)) is not None:
-            return _with_rank_of_name(read_digest(files.content_of(kept), kept), place)
-        return self.made(place)
+        kept = self._kept(place)
+        return _with_rank_of_name(read_digest(files.content_of(kept), kept), place) if kept else self.made(place)
 
     def summary(self, place: str) -> RankSummary:
         """What many ranks are reduced by."""
-        if (kept := self._kept(place)) is not None:
-            return _with_rank_of_name(read_summary(_footer_of(kept), kept), place)
-        return summarise(self.made(place))
+        kept = self._kept(place)
+        return _with_rank_of_name(read_summary(_footer_of(kept), kept), place) if kept else summarise(self.made(place))
 
     def made(self, place: str) -> RankDigest:
         """The digest of a trace. Raises TracekitError for one whose figures cannot be."""

@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from multiprocessing import active_children, get_context
 from signal import Signals
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from msgspec import Struct
 
@@ -119,52 +119,36 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
     until it dies too. What it read then is an error, and several go on."""
     known: dict[int, _Answer[Found]] = {}
     told, alone = 0, False
+    others = {each.pid for each in active_children()}
     while told < len(items):
         left = [at for at in range(told, len(items)) if at not in known]
         children: list[BaseProcess] = []
         futures: dict[int, Future[_Answer[Found]]] = {}
-        try:
-            with _pool(1 if alone else min(workers, len(left)) or 1, children) as submit:
+        # Forked processes would inherit polars' threads in the middle of their work.
+        with ProcessPoolExecutor(1 if alone else min(workers, len(left)) or 1, get_context("spawn")) as pool:
+            try:
                 for at in left:
-                    futures[at] = submit(_answer, question.look, items[at])
+                    futures[at] = pool.submit(_answer, question.look, items[at])
+                    children = [each for each in active_children() if each.pid not in others]
                 while told < len(items):
                     yield known.pop(told) if told in known else futures[told].result()
                     told += 1
-        except BrokenProcessPool:
-            known |= {at: each.result() for at, each in futures.items() if at >= told and each.exception() is None}
-            if alone:
-                died = next(at for at in left if at >= told and at not in known)
-                how = f"the process that read it alone {_how_ended(children)}"
-                unread = f"{question.named(items[died])}: {how}; if memory ran out, read it where there is more"
-                known[died] = _Answer(error=TracekitError(unread))
-            alone = not alone
-
-
-@contextmanager
-def _pool(workers: int, children: list[BaseProcess]) -> Iterator[Callable[..., Future[Any]]]:
-    """Gives what submits a call to processes; these go into `children`, and end with the block, at once after an
-    error."""
-    others = {each.pid for each in active_children()}
-    # Forked processes would inherit polars' threads in the middle of their work.
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-
-        def submit(call: Callable[..., Any], *args: Any) -> Future[Any]:
-            future = pool.submit(call, *args)
-            children[:] = [each for each in active_children() if each.pid not in others]
-            return future
-
-        try:
-            yield submit
-        except BrokenProcessPool:
-            # The others are ended, and all have an exit code.
-            pool.shutdown()
-            raise
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            # Or each would read what it has begun, and one more.
-            for process in children:
-                process.terminate()
-            raise
+            except BrokenProcessPool:
+                # Then the others are ended, and all have an exit code.
+                pool.shutdown()
+                known |= {at: each.result() for at, each in futures.items() if at >= told and each.exception() is None}
+                if alone:
+                    died = next(at for at in left if at >= told and at not in known)
+                    how = f"the process that read it alone {_how_ended(children)}"
+                    unread = f"{question.named(items[died])}: {how}; if memory ran out, read it where there is more"
+                    known[died] = _Answer(error=TracekitError(unread))
+                alone = not alone
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                # Or each would read what it has begun, and one more.
+                for process in children:
+                    process.terminate()
+                raise
 
 
 def _how_ended(children: Sequence[BaseProcess]) -> str:
