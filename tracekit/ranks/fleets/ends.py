@@ -1,7 +1,6 @@
 """Which collectives of several ranks end at once? Where names cannot tell, equal ends can: all ranks leave a barrier
 within microseconds of each other."""
 
-import math
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from tracekit.interval import Floats, Ints
 from tracekit.ranks.fleets.clocks import LEAST_FOR_DRIFT, MOST_DRIFT, ONE_CLOCK_NS, slope
+from tracekit.statistics.chance import chance_of_as_many
 
 #: Ranks of one group, or two that are neighbours in its ring, leave this close to each other: mostly, and hardly ever
 #: further apart than the second.
@@ -136,10 +136,10 @@ def split_by_ends(
     doubtful = min(map(len, clusters)) < 2
     found: list[Split] = []
     for k in every:
-        if at_once[k]:
-            found += [whole[k]] if of_all[k] else []
-            continue
-        found += [(k, each, ranks if doubtful else tuple(ranks[at] for at in each)) for each in clusters]
+        if not at_once[k]:
+            found += [(k, each, ranks if doubtful else tuple(ranks[at] for at in each)) for each in clusters]
+        elif of_all[k]:
+            found.append(whole[k])
     return found, [k for k in every if at_once[k] and not of_all[k]]
 
 
@@ -151,7 +151,7 @@ def _hardly_by_chance(over: Floats, clusters: list[list[int]], at_once: NDArray[
     middles = np.stack([np.median(over[:, each], axis=1) for each in clusters], axis=1)
     usual, spread = float(np.median(np.ptp(middles, axis=1)[~at_once])), np.ptp(over, axis=1)
     for near in (*NEAR_NS[:2], HARDLY_NS):
-        if _chance(int((spread <= near).sum()), len(over), near / max(usual, near)) <= BY_CHANCE:
+        if chance_of_as_many(int((spread <= near).sum()), len(over), near / max(usual, near)) <= BY_CHANCE:
             return near
     return -1.0
 
@@ -248,16 +248,4 @@ def _met(one: Ints, one_names: list[str], other: Ints, other_names: list[str], n
         met += int((np.minimum(np.abs(before - there), np.abs(after - there)) <= near).sum())
         count += len(there)
         expected += len(there) * min(1.0, 2 * near * len(here) / span)
-    return met >= LEAST_MEETINGS and _chance(met, count, expected / count) <= BY_CHANCE
-
-
-def _chance(met: int, count: int, share: float) -> float:
-    """How likely so many or more of `count` are, each by itself with that likelihood."""
-    if not 0 < share < 1:
-        return float(share > 0)
-    logs = [
-        math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
-        + k * math.log(share) + (count - k) * math.log1p(-share)
-        for k in range(met, count + 1)
-    ]  # fmt: skip
-    return sum(math.exp(each) for each in logs)
+    return met >= LEAST_MEETINGS and chance_of_as_many(met, count, expected / count) <= BY_CHANCE

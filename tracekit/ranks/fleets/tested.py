@@ -140,13 +140,8 @@ def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[
         for link, first, to in rows.select("link", "first", "to").iter_rows():
             group, ranks = known_links[link]
             groups.append((group, ranks if first is None else (first, to)))
-        yield _family(
-            name,
-            size,
-            groups,
-            [each.to_numpy() for each in rows["ns"]],
-            [each.to_numpy() for each in rows["width"]],
-        )
+        ns, widths = ([each.to_numpy() for each in rows[column]] for column in ("ns", "width"))
+        yield _family(name, size, groups, ns, widths)
 
 
 def _transfers(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[Talk]) -> pl.DataFrame:

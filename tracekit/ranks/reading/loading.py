@@ -13,14 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
-from tracekit.ranks.digest_file import (
-    MAGIC,
-    MOST_FOOTER_BYTES,
-    footer_bytes,
-    read_digest,
-    read_origin,
-    read_summary,
-)
+from tracekit.ranks.digest_file import MAGIC, MOST_FOOTER_BYTES, footer_bytes, read_digest, read_origin, read_summary
 from tracekit.ranks.digests import DigestOrigin, RankDigest, RankSummary, Recorded
 from tracekit.ranks.fault import checked
 from tracekit.ranks.reading.many_files import Found, Question, ask_each

@@ -11,6 +11,7 @@ from msgspec.structs import astuple, replace
 from tracekit import interval
 from tracekit.analysis.window import columns
 from tracekit.model.bounded import MOST
+from tracekit.model.dtypes import C10_ELEMENT_BYTES
 from tracekit.model.trace import CollectiveSignature, Trace
 from tracekit.ranks.digests import Exchange, Talk, schema_of
 
@@ -56,14 +57,6 @@ FROM_ROOT, TO_ROOT = ("broadcast", "scatter"), ("reduce", "gather")
 ENDS = re.compile(r"(send|recv) (\d{1,6})(?:->|<-)(\d{1,6})$")
 #: Records of what is no transfer.
 NO_TRANSFER = ("wait", "init", "end", "")
-#: Bytes of an element, by the names that c10 gives to types.
-ELEMENT_BYTES = {
-    **dict.fromkeys(("Byte", "Char", "Bool", "Float8_e4m3fn", "Float8_e5m2"), 1),
-    **dict.fromkeys(("Half", "BFloat16", "Short"), 2),
-    **dict.fromkeys(("Float", "Int"), 4),
-    **dict.fromkeys(("Double", "Long", "ComplexFloat"), 8),
-    "ComplexDouble": 16,
-}
 
 
 def describe_collectives(trace: Trace, found: pl.DataFrame, linked: pl.DataFrame) -> pl.DataFrame:
@@ -245,7 +238,7 @@ def _total(records: Sequence[CollectiveSignature], side: Literal["elements_in", 
     """Bytes of that side of all of them; None where one does not say, or they are more than there can be."""
     total = 0
     for each in records:
-        count, width = getattr(each, side), ELEMENT_BYTES.get(each.dtype or "")
+        count, width = getattr(each, side), C10_ELEMENT_BYTES.get(each.dtype or "")
         if count is None or width is None:
             return None
         total += int(count) * width
