@@ -43,13 +43,8 @@ def find_axes(summaries: dict[int, RankSummary], size: int) -> Axes:
         for name, ranks in each.groups.items():
             if not 1 < len(ranks) < size:
                 continue
-            purpose = _purpose(each.purposes.get(name, ""))
-            if purpose is None and ranks in pairs:
-                purpose = "pipeline"
-            if purpose is not None:
-                purposes[purpose].add(ranks)
-            else:
-                unnamed[len(ranks)].add(ranks)
+            purpose = _purpose(each.purposes.get(name, "")) or ("pipeline" if ranks in pairs else None)
+            (purposes[purpose] if purpose else unnamed[len(ranks)]).add(ranks)
     named = {ranks for some in purposes.values() for ranks in some}
     for length, some in sorted(unnamed.items()):
         if some - named:

@@ -171,8 +171,8 @@ def _from_others(known: pl.DataFrame) -> list[Floats]:
     """Of each rank, in the order of its collectives' ends: how much earlier the median of the others' was."""
     ordered = known.sort("collective", "end")
     end = ordered["end"].to_numpy()
-    counts = ordered.group_by("collective", maintain_order=True).len()["len"].to_numpy()
-    first, count = (np.repeat(each, counts) for each in (np.cumsum(counts) - counts, counts))
+    runs = Runs(ordered["collective"].to_numpy())
+    first, count = runs.first[runs.of_row], runs.counts[runs.of_row]
     place = np.arange(len(end)) - first
     # The middle ones of all but one, whose place is taken by the next.
     low, high = (end[first + middle + (middle >= place)] for middle in (count // 2 - 1, (count - 1) // 2))

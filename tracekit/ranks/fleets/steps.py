@@ -83,17 +83,14 @@ def lay_out_steps(
             f"the recordings of {shape[0]:,} ranks have {shape[1]:,} different steps, {len(numbers_of[longest]):,} of"
             f" them rank {longest}: digest fewer, as in --steps 3-4, or leave that rank out"
         )
-    span, compute, beside = (np.full(shape, np.nan) for _ in range(3))
-    idle = np.full((*shape, len(IDLE_CAUSES)), np.nan)
+    tables = [np.full((*shape, *more), np.nan) for more in ((), (), (len(IDLE_CAUSES),), ())]
     for row, (rank, each) in enumerate(summaries.items()):
         columns = [at[number] for number in numbers_of[rank]]
-        span[row, columns] = each.spans_ns / 1e3
-        compute[row, columns] = each.compute_ns / 1e3
-        idle[row, columns] = each.idle_ns / 1e3
-        beside[row, columns] = each.beside_ns / 1e3
+        for table, ns in zip(tables, (each.spans_ns, each.compute_ns, each.idle_ns, each.beside_ns), strict=True):
+            table[row, columns] = ns / 1e3
     # Of a recording that was cut off some steps are empty.
-    some = span > 0
-    for table in (span, compute, beside, idle):
+    some = tables[0] > 0
+    for table in tables:
         table[~some] = np.nan
     had: Bools = np.any(some, axis=0)
     kept = tuple(number for number, one in zip(numbers, had.tolist(), strict=True) if one)
@@ -102,7 +99,7 @@ def lay_out_steps(
     placed = np.array([experts.get(rank, -1) for rank in summaries], dtype=np.int64)
     peers: Ints = np.unique(np.stack((staged, placed)), axis=1, return_inverse=True)[1]
     ranks = np.array([*summaries], dtype=np.int64)
-    return Steps(ranks, staged, peers, kept, span[:, had], compute[:, had], idle[:, had], beside[:, had])
+    return Steps(ranks, staged, peers, kept, *(table[:, had] for table in tables))
 
 
 def _as_if_whole(values: Floats, peers: Ints) -> Floats:
