@@ -280,7 +280,9 @@ def _with_root(told: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
 def _some_only(told: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
     """Of all-to-alls in which some give some others nothing who gives to whom."""
     some = [at for at, each in enumerate(talk) if each.exchange == "all" and (each.targets or each.sources)]
-    rows = told.filter(pl.col("talk").is_in(some).any().over("collective")) if some else told.clear()
+    if not some:
+        return told.clear().select("collective", giver="part", taker="part")
+    rows = told.filter(pl.col("talk").is_in(some).any().over("collective"))
     ends = {name: pl.Series([getattr(each, name) for each in talk], dtype=pl.List(pl.Int64)) for name in ENDS}
     rows = rows.with_columns(column.gather(rows["talk"]).alias(name) for name, column in ends.items())
     ways = rows.join(rows, on="collective", suffix="_there").filter(pl.col("rank") != pl.col("rank_there"))
