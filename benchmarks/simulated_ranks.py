@@ -145,7 +145,7 @@ def told(ranks: list[Rank], folder: Path) -> Ranks:
         stated = {"rank": number, "world_size": len(ranks), "pg_config": []}
         events = sorted(rank.events, key=lambda each: (each["ts"], -each["dur"]))
         (folder / f"rank{number}.json").write_text(json.dumps({"traceEvents": events, "distributedInfo": stated}))
-    return join_ranks(read_ranks(find_recordings([str(folder)]), RanksReading(cached=False)))
+    return join_ranks([*read_ranks(find_recordings([str(folder)]), RanksReading(cached=False)).values()])
 
 
 def judged(found: Ranks, plant: str) -> str:

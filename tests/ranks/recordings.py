@@ -108,7 +108,7 @@ def record(job: Job, folder: Path, *, only: Iterable[int] | None = None, **top: 
         stated = {"rank": rank, "world_size": max(job.kernels) + 1, **top}
         path = folder / f"rank{rank}.json"
         path.write_text(json.dumps({"traceEvents": events, "distributedInfo": stated}))
-    return join_ranks(read_ranks(find_recordings([str(folder)]), RanksReading(cached=False)))
+    return join_ranks([*read_ranks(find_recordings([str(folder)]), RanksReading(cached=False)).values()])
 
 
 def events_of(rank: int, kernels: list[tuple[float, float, Work | Talk]]) -> list[Json]:

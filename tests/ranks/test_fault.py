@@ -12,7 +12,7 @@ from tests.ranks.jobs import simulate
 from tracekit.errors import TracekitError
 from tracekit.model.bounded import MOST, MOST_RANKS
 from tracekit.ranks.digests import MOST_STEPS, RankDigest, RankSummary
-from tracekit.ranks.fault import checked, checked_summary
+from tracekit.ranks.fault import checked
 from tracekit.ranks.summary import summarise
 
 
@@ -106,6 +106,6 @@ FAULTS_OF_SUMMARIES: dict[str, tuple[str, Callable[[RankSummary], RankSummary]]]
 def test_nor_is_what_cannot_be_of_a_summary(fault: str) -> None:
     said, change = FAULTS_OF_SUMMARIES[fault]
     summary = summarise(make())
-    assert checked_summary(summary, "rank0.digest") is summary
+    assert checked(summary, "rank0.digest") is summary
     with pytest.raises(TracekitError, match=f"^rank0.digest cannot be used: .*{said}"):
-        checked_summary(change(summary), "rank0.digest")
+        checked(change(summary), "rank0.digest")

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from tests.ranks.jobs import US, make_digest
 
 from tracekit.ranks.digests import RankDigest
-from tracekit.ranks.host_pauses import HostPause, find_pauses
+from tracekit.ranks.host_pauses import find_pauses
 from tracekit.ranks.job_figures import RankFinding
 from tracekit.ranks.lone_syncs import find_lone_syncs
-from tracekit.ranks.statements.findings import MoreLaunches
+from tracekit.ranks.statements.findings import HeldUp, MoreLaunches
 from tracekit.ranks.telling import join_ranks
 
 STEPS, PLACES, STEP_US = 5, 8, 10_000
@@ -50,7 +50,7 @@ def job(*gaps: Gap, copies: Sequence[int] = ()) -> dict[int, RankDigest]:
     return digests
 
 
-def pauses(digests: dict[int, RankDigest]) -> dict[int, HostPause]:
+def pauses(digests: dict[int, RankDigest]) -> dict[int | None, HeldUp]:
     return {each.rank: each for each in find_pauses(digests, [tuple(digests)])}
 
 
@@ -87,7 +87,7 @@ def test_nobody_can_tell_where_the_others_had_work_in_store():
 
 def test_a_stage_of_one_rank_is_held_against_nobody():
     digests = job(usual, held_up(500))
-    assert not find_pauses(digests, [(0,), (1,)])
+    assert not [*find_pauses(digests, [(0,), (1,)])]
     first = {rank: replace(each, steps=(0, 1), windows=each.windows[:2]) for rank, each in digests.items()}
     assert not pauses(first), "two steps say nothing of a third"
 

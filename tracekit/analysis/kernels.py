@@ -68,6 +68,13 @@ def family_of(name: str, kind: str = "kernel") -> str:
     return next((family for family, pattern in FAMILY_PATTERNS.items() if pattern.search(begin)), "other")
 
 
+def with_families(activities: pl.DataFrame) -> pl.DataFrame:
+    """The activities with the `family` of each."""
+    names = activities.select("name", "kind").unique()
+    families = names.with_columns(family=pl.Series([family_of(*each) for each in names.iter_rows()], dtype=pl.String))
+    return activities.join(families, on=["name", "kind"], how="left", maintain_order="left")
+
+
 def summarize_kernels(scope: Scope) -> KernelSummary:
     """Counts and GPU time of the kernels that belong to the window; memory copies and sets are not among them."""
     kernels = scope.activities.filter(pl.col("kind") == "kernel")

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracekit.analysis.idle import list_gaps, main_cause
-from tracekit.analysis.kernels import family_of
+from tracekit.analysis.kernels import with_families
 from tracekit.analysis.window import find_scope
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
@@ -45,9 +45,7 @@ def list_activities(trace: Trace, *, window: str = "auto", steps: tuple[int, int
         return pl.DataFrame(schema=ACTIVITY_SCHEMA)
     scope = find_scope(trace, window, steps)
     numbers = pl.Series([span.index for span in scope.spans], dtype=pl.Int64)
-    names = scope.activities.select("name", "kind").unique()
-    families = names.with_columns(family=pl.Series([family_of(*each) for each in names.iter_rows()], dtype=pl.String))
-    joined = scope.activities.join(families, on=["name", "kind"], how="left", maintain_order="left")
+    joined = with_families(scope.activities)
     step = numbers.gather(joined["step"]) if len(numbers) else pl.lit(None, dtype=pl.Int64)
     start_us, launched_us = pl.col("start_ns") / 1e3, pl.col("called_ns") / 1e3
     duration_us = (pl.col("end_ns") - pl.col("start_ns")) / 1e3

@@ -29,3 +29,24 @@ CPP_TYPES = {
 
 #: Bytes of one element, by C++'s name of the type.
 CPP_ELEMENT_BYTES = {cpp: ELEMENT_BYTES[dtype] for cpp, dtype in CPP_TYPES.items()}
+
+#: torch's name of a type by c10's, which records of communication have.
+C10_TYPES = {
+    "Bool": "bool",
+    "Byte": "uint8",
+    "Char": "int8",
+    "Short": "int16",
+    "Int": "int32",
+    "Long": "int64",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Float": "float32",
+    "Double": "float64",
+    "Float8_e4m3fn": "float8_e4m3fn",
+    "Float8_e5m2": "float8_e5m2",
+    "ComplexFloat": "complex64",
+    "ComplexDouble": "complex128",
+}
+
+#: Bytes of one element, by c10's name of the type.
+C10_ELEMENT_BYTES = {c10: ELEMENT_BYTES[dtype] for c10, dtype in C10_TYPES.items()}

@@ -1,4 +1,7 @@
-"""Which of a digest's GPU activities compute, and which were launched outside of its window."""
+"""Which of a digest's GPU activities compute, which communicate, and which were launched outside of its window."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import polars as pl
@@ -22,6 +25,29 @@ def compute_of(digest: RankDigest) -> Intervals:
     """When the rank's GPU did anything but communicate."""
     own = computing(digest)
     return interval.union(own["start_ns"].to_numpy(), own["end_ns"].to_numpy())
+
+
+def communication_of(digest: RankDigest) -> Intervals:
+    """When any of the rank's collectives ran."""
+    return interval.union(*(digest.collectives[name].to_numpy() for name in ("start_ns", "end_ns")))
+
+
+def in_common_steps(digests: Mapping[int, RankDigest], ranks: Iterable[int]) -> dict[int, pl.DataFrame]:
+    """The activities of each of these ranks in the steps that all of them recorded: a recording may hold some that
+    others lack."""
+    own = {rank: digests[rank] for rank in ranks}
+    common = set.intersection(*({*each.steps} for each in own.values()))
+    steps = {rank: [at for at, step in enumerate(each.steps) if step in common] for rank, each in own.items()}
+    return {
+        rank: each.activities.filter(pl.col("step").is_in(steps[rank])) if common else each.activities
+        for rank, each in own.items()
+    }
+
+
+def usual_place(places: pl.DataFrame) -> str | None:
+    """Where most of these gaps are, of those that have a place."""
+    found = Counter(places["where"].drop_nulls().to_list()).most_common(1)
+    return found[0][0] if found else None
 
 
 def whole_gaps(digest: RankDigest) -> pl.DataFrame:

@@ -6,7 +6,7 @@ decoded (`tracekit/model/bounded.py`), and what no type says in `fault.py`.
 """
 
 from binascii import crc32
-from collections.abc import Collection
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -16,16 +16,12 @@ import zstandard
 from msgspec import Meta, Struct
 
 from tracekit.errors import TracekitError
-from tracekit.interval import Ints
-from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.bounded import Count, Text, Whole
-from tracekit.ranks.digest_packing import MOMENTS, REST, packed, unpacked
-from tracekit.ranks.digests import DigestOrigin, Exchange, Rank, RankDigest, RankRecording, Ranks, RankSummary
-from tracekit.ranks.fault import checked, checked_summary
+from tracekit.ranks.digests import COLUMNS, DigestOrigin, Rank, RankDigest, RankRecording, RankSummary, schema_of
+from tracekit.ranks.fault import checked
 from tracekit.ranks.summary import pack, summarise, unpack, unzipped
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/11"
+SCHEMA = "tracekit.digest/12"
 #: What a digest's file begins and ends with.
 MAGIC = b"TKDG"
 #: Behind the footer: its length, its sum and MAGIC.
@@ -46,61 +42,13 @@ MOST_COLUMNS = 64
 DAMAGE = (msgspec.MsgspecError, zstandard.ZstdError, ValueError, LookupError)
 NO_DIGEST = "is no digest of this version, or is damaged"
 AGAIN = "make it again: tracekit digest"
-
-
-class _Kind(Struct, frozen=True):
-    """What a column's values may be. A row has the place of its value among the distinct ones."""
-
-    type: Any
-    dtype: Any = pl.Int64
-
-
-#: A column that has the number itself in each row.
-NUMBER = None
-TEXT, TEXT_OR_NONE, EXCHANGE = _Kind(Text, pl.String), _Kind(Text | None, pl.String), _Kind(Exchange, pl.String)
-COUNT, WHOLE, RANK, SIZE = (_Kind(each | None) for each in (Count, Whole, Rank, Ranks))
-FLAG, RANKS = _Kind(bool, pl.Boolean), _Kind(list[Rank], pl.List(pl.Int64))
-TIMES = dict.fromkeys(("start_ns", "end_ns"), NUMBER)
-TABLES: dict[str, dict[str, _Kind | None]] = {
-    "activities": {
-        "kind": TEXT,
-        "name": TEXT,
-        "family": TEXT,
-        "stream": WHOLE,
-        "step": NUMBER,
-        **TIMES,
-        "grid": TEXT_OR_NONE,
-        "in_graph": FLAG,
-    },
-    "collectives": {
-        **TIMES,
-        "stream": WHOLE,
-        "step": NUMBER,
-        "in_graph": FLAG,
-        "sequence": COUNT,
-        "kernel": TEXT,
-        "ready_ns": NUMBER,
-        "collective": TEXT,
-        "group": TEXT_OR_NONE,
-        "ranks": RANKS,
-        "size": SIZE,
-        "dtype": TEXT_OR_NONE,
-        "bytes": COUNT,
-        "signature": TEXT,
-        "exchange": EXCHANGE,
-        "root": RANK,
-        "targets": RANKS,
-        "sources": RANKS,
-        "sent_bytes": COUNT,
-        "received_bytes": COUNT,
-    },
-    "gaps": TIMES | dict.fromkeys(IDLE_CAUSES, NUMBER),
-    "places": {**TIMES, "cause": TEXT, "where": TEXT_OR_NONE},
-}
+#: What one column's values are when they are lists.
+RANKS = tuple[Rank, ...]
 
 
 class _Column(Struct, frozen=True, array_like=True):
-    """A column: its numbers, each of so many bytes, and the distinct values that they stand for."""
+    """A column: its numbers, each of so many bytes, and the distinct values that they are the places of; None where the
+    numbers are the values."""
 
     width: Literal[1, 2, 4, 8]
     numbers: bytes
@@ -133,9 +81,9 @@ class _Footer(_Version, frozen=True):
 def digest_bytes(digest: RankDigest, origin: DigestOrigin | None = None) -> bytes:
     """The file's content; with the origin it is known again as that of a recording. Raises TracekitError for a digest
     that is too large to be read again."""
-    tables = packed({name: getattr(digest, name) for name in TABLES})
+    tables = {name: getattr(digest, name) for name in COLUMNS}
     columns = {
-        name: {column: _column(table[column], TABLES[name].get(column)) for column in table.columns}
+        name: {column.name: _packed(column, COLUMNS[name][column.name]) for column in _as_differences(table)}
         for name, table in tables.items()
     }
     recording = msgspec.msgpack.encode(RankRecording(**digest.stated()))
@@ -151,22 +99,28 @@ def digest_bytes(digest: RankDigest, origin: DigestOrigin | None = None) -> byte
     return b"".join((body, footer, len(footer).to_bytes(4, "little"), crc32(footer).to_bytes(4, "little"), MAGIC))
 
 
-def _column(series: pl.Series, kind: _Kind | None) -> _Column:
-    if kind is NUMBER:
-        width, numbers = _as_bytes(series.to_numpy())
-        return _Column(width, numbers, msgspec.Raw(msgspec.msgpack.encode(None)))
-    places: dict[Any, int] = {}
-    rows = (tuple(each) if isinstance(each, list) else each for each in series.to_list())
-    width, numbers = _as_bytes(np.array([places.setdefault(each, len(places)) for each in rows], dtype=np.int64))
-    return _Column(width, numbers, msgspec.Raw(msgspec.msgpack.encode(list(places))))
+def _as_differences(table: pl.DataFrame) -> pl.DataFrame:
+    """With times that pack well: a row starts so much after the one before has ended."""
+    start, end = pl.col("start_ns"), pl.col("end_ns")
+    ready = [pl.col(name) - start for name in table.columns if name == "ready_ns"]
+    return table.with_columns(start - end.shift(fill_value=0), end - start, *ready)
 
 
-def _as_bytes(numbers: Ints) -> tuple[Literal[1, 2, 4, 8], bytes]:
-    """How many bytes each needs, and all of them."""
-    least, most = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
-    widths: tuple[Literal[1, 2, 4, 8], ...] = (1, 2, 4, 8)
-    width = next(each for each in widths if max(most, -1 - least) < 1 << (8 * each - 1))
-    return width, numbers.astype(f"<i{width}").tobytes()
+def _as_times(table: pl.DataFrame) -> pl.DataFrame:
+    start = (pl.col("start_ns") + pl.col("end_ns").shift(fill_value=0)).cum_sum()
+    ready = [pl.col(name) + start for name in table.columns if name == "ready_ns"]
+    return table.with_columns(start, pl.col("end_ns") + start, *ready)
+
+
+def _packed(column: pl.Series, kind: object) -> _Column:
+    values, numbers = None, column
+    if kind is not int:
+        places: dict[Any, int] = {}
+        rows = (tuple(each) if isinstance(each, list) else each for each in column.to_list())
+        numbers = pl.Series([places.setdefault(each, len(places)) for each in rows], dtype=pl.Int64)
+        values = [*places]
+    least = numbers.shrink_dtype().to_numpy()
+    return _Column(least.itemsize, least.tobytes(), msgspec.Raw(msgspec.msgpack.encode(values)))  # type: ignore[arg-type]
 
 
 def read_digest(content: bytes, path: str) -> RankDigest:
@@ -181,7 +135,7 @@ def read_digest(content: bytes, path: str) -> RankDigest:
         if len(found.recording) > MOST_FOOTER_BYTES:
             raise ValueError("too much about the recording")
         recording = msgspec.msgpack.decode(found.recording, type=RankRecording)
-        tables: dict[str, Any] = unpacked(_tables_of(found.tables))
+        tables: dict[str, Any] = _tables_of(found.tables)
     except DAMAGE as error:
         raise TracekitError(f"{path} {NO_DIGEST}; {AGAIN}") from error
     return checked(RankDigest(**recording.stated(), **tables), path)
@@ -189,39 +143,30 @@ def read_digest(content: bytes, path: str) -> RankDigest:
 
 def _tables_of(stored: dict[str, dict[str, _Column]]) -> dict[str, pl.DataFrame]:
     """Raises ValueError, or what msgspec does, where they are none."""
-    heights = {name: {len(each.numbers) / each.width for each in columns.values()} for name, columns in stored.items()}
-    if stored.keys() != TABLES.keys() or any(len(each) != 1 for each in heights.values()):
-        raise ValueError("other tables, or columns of several lengths")
-    if sum(map(sum, heights.values())) > MOST_ROWS:
-        raise ValueError("too many rows")
-    tables: dict[str, pl.DataFrame] = {}
-    for name, columns in stored.items():
-        kinds = _kinds_of_gaps(columns) if name == "gaps" else TABLES[name]
-        if columns.keys() != kinds.keys():
-            raise ValueError("other columns")
-        tables[name] = pl.DataFrame([_series(column, columns[column], kind) for column, kind in kinds.items()])
-    return tables
+    if {name: {*columns} for name, columns in stored.items()} != {name: {*kinds} for name, kinds in COLUMNS.items()}:
+        raise ValueError("other tables or columns")
+    heights = [{len(each.numbers) / each.width for each in columns.values()} for columns in stored.values()]
+    if any(len(each) != 1 for each in heights) or sum(map(sum, heights)) > MOST_ROWS:
+        raise ValueError("columns of several lengths, or too many rows")
+    return {name: _as_times(pl.DataFrame(_unpacked(name, stored[name]))) for name in COLUMNS}
 
 
-def _kinds_of_gaps(columns: Collection[str]) -> dict[str, None]:
-    """Those that gaps are packed as."""
-    (rest,) = (cause for cause in IDLE_CAUSES if cause + REST in columns)
-    return dict.fromkeys((*TIMES, MOMENTS, *(each for each in IDLE_CAUSES if each != rest), rest + REST))
-
-
-def _series(name: str, column: _Column, kind: _Kind | None) -> pl.Series:
-    numbers = np.frombuffer(column.numbers, f"<i{column.width}").astype(np.int64)
-    if kind is NUMBER:
-        return pl.Series(name, numbers)
-    if kind is RANKS and len(column.values) > MOST_LISTED:
-        raise ValueError("too many ranks")
-    distinct = Annotated[list[kind.type], Meta(max_length=len(numbers))]  # type: ignore[name-defined]
-    values = msgspec.msgpack.decode(column.values, type=distinct)
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(values):
-        raise ValueError("a value that is not there")
-    if kind is RANKS and sum(np.array([len(each) for each in values], dtype=np.int64)[numbers].tolist()) > MOST_LISTED:
-        raise ValueError("too many ranks")
-    return pl.Series(name, values, dtype=kind.dtype).gather(numbers)
+def _unpacked(table: str, columns: dict[str, _Column]) -> Iterator[pl.Series]:
+    for (name, dtype), kind in zip(schema_of(table).items(), COLUMNS[table].values(), strict=True):
+        column = columns[name]
+        numbers = np.frombuffer(column.numbers, f"<i{column.width}").astype(np.int64)
+        if kind is int:
+            yield pl.Series(name, numbers)
+            continue
+        if kind == RANKS and len(column.values) > MOST_LISTED:
+            raise ValueError("too many ranks")
+        distinct = Annotated[list[kind], Meta(max_length=len(numbers))]  # type: ignore[valid-type]
+        values = msgspec.msgpack.decode(column.values, type=distinct)
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(values):
+            raise ValueError("a value that is not there")
+        if kind == RANKS and sum(np.array([len(each) for each in values])[numbers].tolist()) > MOST_LISTED:
+            raise ValueError("too many ranks")
+        yield pl.Series(name, values, dtype=dtype).gather(numbers)
 
 
 def footer_bytes(end: bytes) -> int:
@@ -257,4 +202,4 @@ def read_summary(end: bytes, path: str) -> RankSummary:
         summary = unpack(footer.summary)
     except DAMAGE as error:
         raise TracekitError(f"{path} {NO_DIGEST}; {AGAIN}") from error
-    return checked_summary(summary, path)
+    return checked(summary, path)

@@ -1,17 +1,14 @@
 """What is kept of each rank's recording: a digest, and for a thousand ranks its summary."""
 
-from __future__ import annotations
+from typing import Annotated, Any, Literal, TypeVar
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import numpy as np
+import polars as pl
 from msgspec import Meta, Struct, field
-from numpy.typing import NDArray
+from msgspec.structs import fields
 
+from tracekit.interval import Ints
+from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.bounded import MOST, MOST_RANKS, Count, Text, Whole
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: In nanoseconds the year 2116.
 MOST_ORIGIN = 2**62
@@ -26,8 +23,6 @@ Ranks = Annotated[int, Meta(ge=1, le=MOST_RANKS)]
 Moment = Annotated[int, Meta(ge=-MOST, le=MOST)]
 #: Nanoseconds of a clock since its own origin: moments can be added.
 Origin = Annotated[int, Meta(ge=-MOST_ORIGIN, le=MOST_ORIGIN)]
-
-Ints = NDArray[np.int64]
 
 #: Who gives to whom: every rank to every other, a root to all others or they to it, one to some, nobody knows; or a
 #: kernel writes and waits for nobody.
@@ -58,49 +53,86 @@ class RankRecording(Struct, frozen=True, kw_only=True):
     steps: Annotated[tuple[Whole, ...], Meta(max_length=MOST_STEPS)] = ()
     purposes: dict[str, Text] = field(default_factory=dict)  #: What the job calls a group, by the group's name.
 
+    @property
+    def step_count(self) -> int:
+        """How many steps, or named spans, were recorded; of a whole recording 1."""
+        return len(self.steps) or 1
+
     def stated(self) -> dict[str, Any]:
         """These fields, for another that is of the same recording."""
         return {name: getattr(self, name) for name in RankRecording.__struct_fields__}
 
 
-class RankDigest(RankRecording, frozen=True, kw_only=True):
-    """What one recording tells of its rank, small enough to hold those of all ranks at once.
+class Talk(Struct, frozen=True):
+    """What a rank's communication kernels are known by, as columns of `RankDigest.collectives`."""
 
-    `activities` has a row for each GPU activity of the rank's device in the window, sorted by start: `kind`, `name`,
-    `family`, `stream`, `step`, `start_ns`, `end_ns`, `grid`, `in_graph`; of kind `outside` what was launched outside of
-    the window and runs in it (`ranks/activities.py`). `collectives`
-    has one for each communication kernel, by start: `start_ns`, `end_ns`, `ready_ns` (when all that was launched before
-    it was done and its launch had begun, at most its start), `stream`, `step`, `kernel` (its name), `collective`,
-    `group`, `ranks` (those of the group), `size` (how many they are), `dtype`, `bytes` (of the larger side; None where
-    not recorded), `signature` (text, by which equal ones are told), `sequence`, `in_graph`, `exchange`, `root`,
-    `targets` and `sources` (the ranks that it gives to and takes from, where that is not all), `sent_bytes`,
-    `received_bytes`. `gaps` has the idle time,
-    cut wherever a collective starts or is ready: `start_ns`, `end_ns` and a column of nanoseconds for each cause.
-    `places` names the longest gaps: `start_ns`, `end_ns`, `cause`, `where`.
+    collective: Text
+    group: Text | None = None
+    ranks: tuple[Rank, ...] = ()  #: Of the group.
+    size: Ranks | None = None  #: How many they are.
+    dtype: Text | None = None
+    bytes: Count | None = None  #: Of the larger side; None where not recorded.
+    signature: Text = ""  #: By which equal ones are told.
+    exchange: Exchange = "all"
+    root: Rank | None = None
+    targets: tuple[Rank, ...] = ()  #: The ranks that it gives to, where that is not all.
+    sources: tuple[Rank, ...] = ()  #: And takes from.
+    sent_bytes: Count | None = None  #: Of an all-to-all: those of others say nothing more.
+    received_bytes: Count | None = None
+
+
+_TIMES: dict[str, Any] = {"start_ns": int, "end_ns": int}
+#: The columns of a digest's tables, and what their values may be; plain numbers are bounded together (`fault.py`).
+COLUMNS: dict[str, dict[str, Any]] = {
+    "activities": {
+        "kind": Text,
+        "name": Text,
+        "family": Text,
+        "stream": Whole | None,
+        "step": int,
+        **_TIMES,
+        "grid": Text | None,
+        "in_graph": bool,
+    },
+    "collectives": {
+        **_TIMES,
+        "stream": Whole | None,
+        "step": int,
+        "in_graph": bool,
+        "sequence": Count | None,
+        "kernel": Text,
+        "ready_ns": int,
+        **{each.name: each.type for each in fields(Talk)},
+    },
+    "gaps": {**_TIMES, **dict.fromkeys(IDLE_CAUSES, int)},
+    "places": {**_TIMES, "cause": Text, "where": Text | None},
+}
+_DTYPES: dict[Any, Any] = {
+    **dict.fromkeys((Text, Text | None, Exchange), pl.String),
+    bool: pl.Boolean,
+    tuple[Rank, ...]: pl.List(pl.Int64),
+}
+
+
+def schema_of(table: str) -> dict[str, Any]:
+    """The types that polars has for a table's columns."""
+    return {name: _DTYPES.get(kind, pl.Int64) for name, kind in COLUMNS[table].items()}
+
+
+class RankDigest(RankRecording, frozen=True, kw_only=True):
+    """What one recording tells of its rank, small enough to hold those of all ranks at once; tables as COLUMNS says.
+
+    `activities` has a row for each GPU activity of the rank's device in the window, sorted by start; of kind `outside`
+    what was launched outside of the window and runs in it (`ranks/activities.py`). `collectives` has one for each
+    communication kernel, by start: `kernel` is its name, `ready_ns` when all that was launched before it was done and
+    its launch had begun, at most its start. `gaps` has the idle time, cut wherever a collective starts or is ready,
+    with nanoseconds of each cause. `places` names the longest gaps.
     """
 
     activities: pl.DataFrame
     collectives: pl.DataFrame
     gaps: pl.DataFrame
     places: pl.DataFrame
-
-
-class Talk(Struct, frozen=True):
-    """What a rank's communication kernels are known by; the fields are those of `RankDigest.collectives`."""
-
-    collective: Text
-    group: Text | None
-    ranks: tuple[Rank, ...]
-    size: Ranks | None
-    dtype: Text | None
-    bytes: Count | None
-    signature: Text
-    exchange: Exchange
-    root: Rank | None
-    targets: tuple[Rank, ...]
-    sources: tuple[Rank, ...]
-    sent_bytes: Count | None = None  #: Of an all-to-all: those of others say nothing more.
-    received_bytes: Count | None = None
 
 
 class RankSummary(RankRecording, frozen=True, kw_only=True):
@@ -115,6 +147,9 @@ class RankSummary(RankRecording, frozen=True, kw_only=True):
     beside_ns: Ints
     talk: tuple[Talk, ...]
     parts: Ints
+
+
+Recorded = TypeVar("Recorded", bound=RankDigest | RankSummary)
 
 
 class DigestOrigin(Struct, frozen=True):

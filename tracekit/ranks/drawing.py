@@ -2,16 +2,20 @@
 collective to those that waited for it."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.picture import Panel, Picture, Track
+from tracekit.ranks.activities import whole_gaps
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.listing import parts_of_ranks
 from tracekit.slices import ARROWS, SCHEMA, Row, as_slices, details, in_order
+
+#: The number of a rank's collective, or a column of them.
+Number = TypeVar("Number", int, pl.Expr)
 
 #: What arrows are called in a viewer's list.
 ARROWS_ARE = "the last rank to arrive and those that waited for it"
@@ -26,57 +30,50 @@ def draw_ranks(joined: Joined) -> Picture:
     panels = tuple(_panel(joined, rank, part) for rank, part in parts.items())
     if not joined.clocks.known:
         return Picture(panels, pl.DataFrame(schema=ARROWS), ARROWS_ARE, (NO_CLOCK,))
-    arrows = pl.DataFrame(list(_arrows(parts)), schema=ARROWS, orient="row")
-    return Picture(panels, arrows, ARROWS_ARE)
+    return Picture(panels, _arrows(parts), ARROWS_ARE)
 
 
-def _arrows(parts: dict[int, pl.DataFrame]) -> Iterator[tuple[str, int, int, int, int]]:
+def _arrows(parts: dict[int, pl.DataFrame]) -> pl.DataFrame:
     """From where a rank arrived to where those that waited for it went on, which is at one moment: viewers let arrows
     lead to what began later, and kernels that wait began earlier."""
-    panels = {rank: number for number, rank in enumerate(parts)}
-    own = {
-        (number, rank): row for rank, part in parts.items() for row, number in enumerate(part["collective"]) if number
-    }
-    waits = sorted(
-        (number, rank, other, name)
-        for rank, part in parts.items()
-        for number, other, name, transfer_ns in part.select(
-            "collective", "waited_for", "name", "transfer_ns"
-        ).iter_rows()
-        if other is not None and transfer_ns > 0
+    every = pl.concat(
+        part.select("collective", "name", "waited_for", "transfer_ns", row=pl.int_range(pl.len()), rank=pl.lit(rank))
+        .with_columns(panel=pl.lit(number))
+        .cast({"row": pl.Int64, "rank": pl.Int64, "panel": pl.Int64})
+        for number, (rank, part) in enumerate(parts.items())
     )
-    for number, rank, other, name in waits:
-        yield name, panels[other], arrival(own[number, other]), panels[rank], release(own[number, rank])
+    waits = every.filter(pl.col("waited_for").is_not_null() & (pl.col("transfer_ns") > 0)).sort("collective", "rank")
+    own = every.select("collective", waited_for="rank", a_panel="panel", a_key=arrival(pl.col("row")))
+    found = waits.join(own, on=["collective", "waited_for"], maintain_order="left")
+    return found.select("name", "a_panel", "a_key", b_panel="panel", b_key=release(pl.col("row")))
 
 
-def arrival(row: int) -> int:
+def arrival(row: Number) -> Number:
     """The key of the slice that begins where the rank arrives at a collective: it waits, or transfers at once."""
     return 2 * row
 
 
-def release(row: int) -> int:
+def release(row: Number) -> Number:
     """The key of the transfer of a rank that has waited."""
     return 2 * row + 1
 
 
 def _panel(joined: Joined, rank: int, part: pl.DataFrame) -> Panel:
-    digest, since_zero = joined.digests[rank], joined.since_zero()
+    digest = joined.digests[rank]
     activities, gaps, places = (
-        table.with_columns(
-            pl.Series(column, since_zero(rank, table[column].to_numpy())) for column in ("start_ns", "end_ns")
-        )
-        for table in (digest.activities, digest.gaps, digest.places)
+        joined.on_one_clock(rank, table) for table in (digest.activities, whole_gaps(digest), digest.places)
     )
     talk = part.with_columns(row=pl.int_range(pl.len()), details=pl.Series(map(_facts, part.iter_rows(named=True))))
     device = None if digest.device is None else f"GPU {digest.device}"
     # Each collective, below it how long the rank waited and how long the transfer took.
-    streams = talk.partition_by("stream", as_dict=True)
-    several = len(streams) > 1
+    streams = _by_stream(talk)
     tracks = (
         *_steps(digest, activities),
         *(
-            Track(f"collectives{f', stream {stream}' if several else ''}", as_slices(_divided(rows)), nests=True)
-            for (stream,), rows in sorted(streams.items(), key=lambda item: (item[0][0] is not None, item[0][0]))
+            Track(
+                f"collectives{f', stream {stream}' if len(streams) > 1 else ''}", as_slices(_divided(rows)), nests=True
+            )
+            for stream, rows in streams.items()
         ),
         *_idle(gaps, places),
         *_streams(activities, talk),
@@ -88,16 +85,8 @@ def _panel(joined: Joined, rank: int, part: pl.DataFrame) -> Panel:
 def _facts(part: dict[str, Any]) -> str | None:
     """What is known of a rank's part in a collective."""
     shown = (
-        "collective",
-        "group",
-        "group_size",
-        "dtype",
-        "bytes",
-        "sequence",
-        "waited_for",
-        "last_rank",
-        "matched_by",
-        "not_matched",
+        *("collective", "group", "group_size", "dtype", "bytes", "sequence"),
+        *("waited_for", "last_rank", "matched_by", "not_matched"),
     )
     us = {f"{name}_us": None if (ns := part[f"{name}_ns"]) is None else ns / 1e3 for name in ("waiting", "transfer")}
     return details(**{name: part[name] for name in shown}, **us)
@@ -130,14 +119,11 @@ def _divided(talk: pl.DataFrame) -> Iterator[Row]:
 
 
 def _idle(gaps: pl.DataFrame, places: pl.DataFrame) -> tuple[Track, ...]:
-    """Each idle gap, named after the cause that takes most of it; a digest cuts gaps at collectives."""
+    """Each idle gap, named after the cause that takes most of it."""
     if not gaps.height:
         return ()
-    fresh = (pl.col("start_ns") != pl.col("end_ns").shift(1)).fill_null(value=True).cum_sum()
-    whole = gaps.sort("start_ns").group_by(fresh.alias("gap"), maintain_order=True)
-    found = whole.agg(pl.col("start_ns").first(), pl.col("end_ns").last(), pl.col(IDLE_CAUSES).sum())
     where = places.select("start_ns", "where").sort("start_ns")
-    found = found.join_asof(where, on="start_ns", strategy="nearest", tolerance=ROUNDED_NS)
+    found = gaps.join_asof(where, on="start_ns", strategy="nearest", tolerance=ROUNDED_NS)
     rows: list[Row] = []
     for row in found.iter_rows(named=True):
         causes = {cause: row[cause] / 1e3 for cause in IDLE_CAUSES if row[cause]}
@@ -155,7 +141,11 @@ def _streams(activities: pl.DataFrame, talk: pl.DataFrame) -> tuple[Track, ...]:
     every = every.with_columns(details=facts, key=pl.lit(None, dtype=pl.Int64)).select("stream", *SCHEMA)
     return tuple(
         Track("GPU" if stream is None else f"GPU stream {stream}", in_order(rows))
-        for (stream,), rows in sorted(
-            every.partition_by("stream", as_dict=True).items(), key=lambda item: (item[0][0] is not None, item[0][0])
-        )
+        for stream, rows in _by_stream(every).items()
     )
+
+
+def _by_stream(table: pl.DataFrame) -> dict[int | None, pl.DataFrame]:
+    """In order of the streams' numbers, what has none first."""
+    streams = table.sort("stream", maintain_order=True).partition_by("stream", as_dict=True, maintain_order=True)
+    return {stream: rows for (stream,), rows in streams.items()}

@@ -16,7 +16,6 @@ from tracekit.ranks.lone_syncs import find_lone_syncs
 from tracekit.ranks.stages import Ranks, peers_of
 from tracekit.ranks.statements import findings as statements
 from tracekit.ranks.work import count_launches, find_unsteady
-from tracekit.ranks.world import count_steps
 
 #: Of a waiting rank's window: less waiting is no straggler's doing.
 LEAST_WAITED = 0.01
@@ -50,21 +49,33 @@ def find(
     collectives: tuple[CollectiveUse, ...],
     late: tuple[LateRank, ...],
     uneven: tuple[UnevenKernel, ...],
-    stages: tuple[tuple[int, ...], ...],
+    stages: tuple[Ranks, ...],
     *,
     alike: bool,
-) -> tuple[RankFinding, ...]:
+) -> Iterator[RankFinding]:
     """Ranks are only held against each other where their recordings are of `alike` stretches. `stages` are of those
     that are read in full."""
     digests = joined.digests
-    told = tuple(_of_ranks(joined, ranks, late, uneven, stages)) if alike and digests else ()
-    return (
-        *told,
-        *find_exposed(ranks, collectives, digests),
-        *find_slow_links(collectives, joined.job.digests),
-        *find_small(collectives),
-        *_uneven_split(collectives),
-    )
+    if alike and digests:
+        peers = peers_of(digests, stages)
+        counts = {rank: each.step_count for rank, each in joined.job.digests.items()}
+        slow = tuple(_late_ranks(ranks, late, uneven, counts))
+        held = tuple(each for each in ranks if each.rank in digests)
+        slower = any(each.slower >= LEAST_SLOWER for each in held)
+        work = tuple(_uneven_work(held, uneven, find_unsteady(digests, peers) if slower else frozenset()))
+        # More work that takes the GPU no time is the host's.
+        working = {each.rank for each in work}
+        launching = [each for each in slow if isinstance(each, statements.SlowHost) and each.rank not in working]
+        yield from slow
+        yield from _held_up(ranks, late, slow, digests, peers)
+        yield from find_lone_syncs(digests, peers)
+        yield from _more_launches(launching, digests, peers)
+        yield from _recompiled(ranks, digests)
+        yield from work
+    yield from find_exposed(ranks, collectives, digests)
+    yield from find_slow_links(collectives, joined.job.digests)
+    yield from find_small(collectives)
+    yield from _uneven_split(collectives)
 
 
 def in_order(found: Iterable[RankFinding], stragglers: Sequence[Straggler]) -> tuple[RankFinding, ...]:
@@ -73,33 +84,6 @@ def in_order(found: Iterable[RankFinding], stragglers: Sequence[Straggler]) -> t
     found = [each for each in found if not (isinstance(each, statements.SlowGroup) and each.ranks in tested)]
     order = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted(found, key=lambda each: (order[each.severity], -(each.saving_us or 0.0))))
-
-
-def _of_ranks(
-    joined: Joined,
-    ranks: tuple[RankUse, ...],
-    late: tuple[LateRank, ...],
-    uneven: tuple[UnevenKernel, ...],
-    stages: tuple[tuple[int, ...], ...],
-) -> Iterator[RankFinding]:
-    """What single ranks differ in from the others."""
-    digests = joined.digests
-    counts = {rank: count_steps(each) for rank, each in joined.job.digests.items()}
-    slow = tuple(_late_ranks(ranks, late, uneven, counts))
-    yield from slow
-    peers = peers_of(digests, stages)
-    held = tuple(each for each in ranks if each.rank in digests)
-    slower = any(each.slower >= LEAST_SLOWER for each in held)
-    work = tuple(_uneven_work(held, uneven, find_unsteady(digests, peers) if slower else frozenset()))
-    # More work that takes the GPU no time is the host's.
-    launching = tuple(
-        each for each in slow if isinstance(each, statements.SlowHost) and each.rank not in {one.rank for one in work}
-    )
-    yield from _held_up(ranks, late, slow, digests, peers)
-    yield from _lone_syncs(digests, peers)
-    yield from _more_launches(launching, digests, peers)
-    yield from _recompiled(ranks, digests)
-    yield from work
 
 
 def _late_ranks(
@@ -158,42 +142,18 @@ def _held_up(
 ) -> Iterator[RankFinding]:
     """Ranks whose host is held up in every step, where a late rank's own finding does not say so."""
     said = {(each.rank, each.cause) for each in slow if isinstance(each, statements.LateRank)}
-    waited = {each.rank: each.most_waited_us for each in late}
+    waited: dict[int | None, float] = {each.rank: each.most_waited_us for each in late}
     span_us = max(each.span_us for each in ranks)
     for pause in find_pauses(digests, peers):
         if (pause.rank, pause.cause) in said:
             continue
         waited_us = waited.get(pause.rank, 0.0)
         grave = waited_us >= LEAST_WAITED * span_us
-        yield statements.HeldUp(
-            pause.rank,
-            min(pause.more_us * pause.steps, waited_us) if grave else None,
-            cause=pause.cause,
-            more_us=pause.more_us,
-            own_us=pause.own_us,
-            usual_us=pause.usual_us,
-            steps=pause.steps,
-            kernel=pause.kernel,
-            where=pause.where,
-        )
-
-
-def _lone_syncs(digests: dict[int, RankDigest], peers: tuple[Ranks, ...]) -> Iterator[RankFinding]:
-    """Ranks that wait for their GPU alone."""
-    for sync in find_lone_syncs(digests, peers):
-        yield statements.LoneSync(
-            sync.rank,
-            sync.idle_us if sync.share >= LEAST_WAITED else None,
-            count=sync.count,
-            usual_count=sync.usual_count,
-            idle_us=sync.idle_us,
-            share=sync.share,
-            where=sync.where,
-        )
+        yield pause.but(saving_us=min(pause.more_us * pause.steps, waited_us)) if grave else pause
 
 
 def _more_launches(
-    launching: tuple[statements.SlowHost, ...], digests: dict[int, RankDigest], peers: tuple[Ranks, ...]
+    launching: Sequence[statements.SlowHost], digests: dict[int, RankDigest], peers: tuple[Ranks, ...]
 ) -> Iterator[RankFinding]:
     """Ranks whose hosts launch later and have more to launch: recording alone is not the reason."""
     counts = count_launches(digests, peers)
@@ -230,7 +190,7 @@ def _uneven_work(
 
 
 def find_uneven_stages(
-    ranks: tuple[RankUse, ...], computed: Mapping[int, float], stages: tuple[tuple[int, ...], ...]
+    ranks: tuple[RankUse, ...], computed: Mapping[int, float], stages: tuple[Ranks, ...]
 ) -> Iterator[RankFinding]:
     """The stage of a pipeline with most compute, by what each rank `computed` in as many steps. One slow rank of it
     does not count, where it has several."""
@@ -262,8 +222,7 @@ def _recompiled(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> I
         where = None
         if use.rank in digests:
             places = digests[use.rank].places.filter((pl.col("cause") == "compile") & pl.col("where").is_not_null())
-            longest = places.sort(pl.col("end_ns") - pl.col("start_ns"), descending=True)["where"].head(1)
-            where = next(iter(longest), None)
+            where = next(iter(places.sort(pl.col("end_ns") - pl.col("start_ns"), descending=True)["where"]), None)
         yield statements.Recompiled(use.rank, more_us, compile_us=more_us, share=more_us / use.span_us, where=where)
 
 

@@ -4,17 +4,16 @@ Sums over a step hide it: a host that launches slowly throughout, mostly for bei
 idle gap is held against the same gap of the other ranks, step by step, less what the host is slower everywhere.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES, NOT_THE_HOST
-from tracekit.ranks.activities import whole_gaps
+from tracekit.ranks.activities import usual_place, whole_gaps
 from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.statements.findings import HeldUp
 
 #: `compile` has a finding of its own; `unattributed` is nobody's.
 CAUSES = tuple(cause for cause in IDLE_CAUSES if cause not in (*NOT_THE_HOST, "compile", "unattributed"))
@@ -34,53 +33,39 @@ PLACE = ("name", "number", "before")
 Cube = NDArray[np.float64]
 
 
-class HostPause(Struct, frozen=True):
-    """What a rank's host does longer at one place of a step than the others' hosts, in microseconds of a step."""
-
-    rank: int
-    cause: str
-    more_us: float
-    own_us: float
-    usual_us: float
-    steps: int
-    kernel: str  #: What the GPU ran next.
-    where: str | None
-
-
-def find_pauses(digests: dict[int, RankDigest], parts: Sequence[Sequence[int]]) -> tuple[HostPause, ...]:
-    """The longest one of each rank that has any. Ranks are held against others of their part: those of one pipeline
-    stage."""
-    found = (_of_part({rank: digests[rank] for rank in part}) for part in parts if len(part) > 1)
-    return tuple(pause for some in found for pause in some)
-
-
-def _of_part(digests: dict[int, RankDigest]) -> Iterator[HostPause]:
-    steps = sorted(set.intersection(*({*each.steps} for each in digests.values())))
-    if len(steps) < LEAST_STEPS:
-        return
-    every = pl.concat([_starved(digest, steps).with_columns(rank=rank) for rank, digest in digests.items()])
-    cells = len(digests) * len(steps)
-    # Gaps that all ranks have in all steps.
-    shared = every.filter(pl.len().over(PLACE) == cells).sort(*PLACE, "rank", "step")
-    ns = shared.select(CAUSES).to_numpy().astype(np.float64).reshape(-1, len(digests), len(steps), len(CAUSES))
-    starts = shared["start_ns"].to_numpy().reshape(ns.shape[:3])
-    kernels = shared["name"].gather_every(cells).to_list()
-    lasting = (end - start for digest in digests.values() for start, end in digest.windows)
-    least_ns = LEAST_SHARE * float(np.median([*lasting]))
-    for at, rank in enumerate(sorted(digests)):
-        more, own, usual = _beyond(ns, at)
-        told = np.where(more >= least_ns, more, 0.0)
-        if told.any():
+def find_pauses(digests: dict[int, RankDigest], parts: Sequence[Sequence[int]]) -> Iterator[HeldUp]:
+    """What a rank's host does longer at one place of a step than the others' hosts, in microseconds of a step: the
+    longest one of each rank that has any, as yet without what it costs. Ranks are held against others of their part:
+    those of one pipeline stage."""
+    for part in parts:
+        own_digests = {rank: digests[rank] for rank in sorted(part)}
+        steps = sorted(set.intersection(*({*each.steps} for each in own_digests.values())))
+        if len(part) < 2 or len(steps) < LEAST_STEPS:
+            continue
+        every = pl.concat([_starved(digest, steps).with_columns(rank=rank) for rank, digest in own_digests.items()])
+        cells = len(part) * len(steps)
+        # Gaps that all ranks have in all steps.
+        shared = every.filter(pl.len().over(PLACE) == cells).sort(*PLACE, "rank", "step")
+        ns = shared.select(CAUSES).to_numpy().astype(np.float64).reshape(-1, len(part), len(steps), len(CAUSES))
+        starts = shared["start_ns"].to_numpy().reshape(ns.shape[:3])
+        lasting = (end - start for digest in own_digests.values() for start, end in digest.windows)
+        least_ns = LEAST_SHARE * float(np.median([*lasting]))
+        for at, (rank, digest) in enumerate(own_digests.items()):
+            more, own, usual = _beyond(ns, at)
+            told = np.where(more >= least_ns, more, 0.0)
+            if not told.any():
+                continue
             place, cause = np.unravel_index(int(told.argmax()), told.shape)
-            yield HostPause(
-                rank=rank,
+            yield HeldUp(
+                rank,
+                None,
                 cause=CAUSES[cause],
                 more_us=float(more[place, cause]) / 1e3,
                 own_us=float(own[place, cause]) / 1e3,
                 usual_us=float(usual[place, cause]) / 1e3,
                 steps=len(steps),
-                kernel=kernels[place],
-                where=_where(digests[rank], starts[place, at]),
+                kernel=shared["name"][int(place) * cells],
+                where=usual_place(digest.places.filter(pl.col("start_ns").is_in(starts[place, at].tolist()))),
             )
 
 
@@ -115,9 +100,3 @@ def _starved(digest: RankDigest, steps: Sequence[int]) -> pl.DataFrame:
     named = late.join(last_ones, on="start_ns", how="left").join(next_ones, on="end_ns")
     before = pl.when("first").then(pl.lit("")).otherwise(pl.col("before").fill_null(""))
     return named.select("start_ns", "name", "number", before.alias("before"), "step", *CAUSES)
-
-
-def _where(digest: RankDigest, starts: NDArray[np.int64]) -> str | None:
-    """The place of most of these gaps, where they are long enough to have one."""
-    found = digest.places.filter(pl.col("start_ns").is_in(starts.tolist()) & pl.col("where").is_not_null())
-    return Counter(found["where"].to_list()).most_common(1)[0][0] if found.height else None

@@ -1,8 +1,9 @@
 """Recordings of one job, joined: what its single collectives were is all known here."""
 
-from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
+import polars as pl
 from msgspec import Struct
 
 from tracekit.interval import Ints
@@ -13,7 +14,7 @@ from tracekit.ranks.fleets.waits import FleetWaits
 from tracekit.ranks.world import Job
 
 
-class Joined(Struct, frozen=True):
+class Joined(Struct, frozen=True, dict=True):
     """The ranks of one job, their clocks, and their collectives with who waited in each. `digests` are of those ranks
     that are read in full. Recordings begin when all ranks were being recorded; `skews_us` is what was cut off."""
 
@@ -29,16 +30,21 @@ class Joined(Struct, frozen=True):
         first, last = np.searchsorted(self.waits.parts["rank"].to_numpy(), (rank, rank + 1))
         return slice(int(first), int(last))
 
-    @property
+    @cached_property
     def zero_ns(self) -> int:
         """When the first window of the job began, on the common clock."""
         begins = {rank: np.array([each.windows[0][0]]) for rank, each in self.job.digests.items()}
         return min(int(self.clocks.common(rank, begin)[0]) for rank, begin in begins.items())
 
-    def since_zero(self) -> Callable[[int, Ints], Ints]:
-        """Gives times of a rank's recording on the common clock, since the first window of the job began. Where the
-        clocks are unknown each rank counts from its own."""
+    def since_zero(self, rank: int, own_ns: Ints) -> Ints:
+        """Times of a rank's recording on the common clock, since the first window of the job began. Where the clocks
+        are unknown each rank counts from its own."""
         if not self.clocks.known:
-            return lambda rank, own_ns: own_ns - self.job.digests[rank].windows[0][0]
-        zero = self.zero_ns
-        return lambda rank, own_ns: self.clocks.common(rank, own_ns) - zero
+            return own_ns - self.job.digests[rank].windows[0][0]
+        return self.clocks.common(rank, own_ns) - self.zero_ns
+
+    def on_one_clock(self, rank: int, table: pl.DataFrame) -> pl.DataFrame:
+        """A rank's table with its starts and ends so."""
+        return table.with_columns(
+            pl.Series(name, self.since_zero(rank, table[name].to_numpy())) for name in ("start_ns", "end_ns")
+        )

@@ -10,7 +10,7 @@ from tracekit.ranks.digests import RankDigest, RankSummary
 from tracekit.ranks.fleets.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.fleets.ends import share_a_clock
 from tracekit.ranks.fleets.parts import Parts, join_parts
-from tracekit.ranks.fleets.waits import Settled, measure_waits, settle
+from tracekit.ranks.fleets.waits import measure_waits, settle
 from tracekit.ranks.job_figures import RankNote
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.summary import begin_summary, summarise
@@ -76,9 +76,7 @@ def _start_skews(parts: Parts, clocks: Clocks, begins: dict[int, int]) -> dict[i
     if not clocks.known or len(begins) < 2:
         return {}
     base = {rank: ns + clocks.origins[rank] - clocks.base_ns for rank, ns in begins.items()}
-    of_rank = np.zeros(max(base) + 1, dtype=np.int64)
-    of_rank[[*base]] = np.array([*base.values()], dtype=np.int64)
-    rows = parts.every.with_columns(begin=pl.Series(of_rank[parts.every["rank"].to_numpy()]))
+    rows = parts.every.with_columns(begin=pl.col("rank").replace_strict(base, return_dtype=pl.Int64))
     over = rows.filter((pl.col("start") < pl.col("begin")) & (pl.col("end") > pl.col("begin")))
     return dict(over.group_by("rank").agg((pl.col("begin") - pl.col("start")).max()).iter_rows())
 
@@ -86,7 +84,7 @@ def _start_skews(parts: Parts, clocks: Clocks, begins: dict[int, int]) -> dict[i
 def _clocks(parts: Parts, summaries: dict[int, RankSummary]) -> Clocks:
     """From the ends of those collectives that names alone join; where these disagree, by what ends at once."""
 
-    def aligned(some: Parts | Settled, *, one_way: bool = False) -> Clocks:
+    def aligned(some: Parts, *, one_way: bool = False) -> Clocks:
         members = some.members
         if not one_way:
             barriers = some.about.filter(~pl.col("one_way")).select("collective")

@@ -81,15 +81,20 @@ def _gaps_within(gaps: Iterable[tuple[int, int, str, str]], stretch: tuple[int, 
     return [(cause, where, ns / of_cause[cause]) for (cause, where), ns in lengths.items()]
 
 
+def longest_waits(waited: Iterable[WaitedFor]) -> dict[int, WaitedFor]:
+    """Of each rank that was waited for who waited longest."""
+    longest: dict[int, WaitedFor] = {}
+    for each in sorted(waited, key=lambda one: -one.us):
+        longest.setdefault(each.late, each)
+    return longest
+
+
 def explain_lateness(
     found: Iterable[Lateness], waited: Iterable[WaitedFor], places: LatePlaces
 ) -> tuple[LateRank, ...]:
     """For each rank that was waited for, by whom how long and why. Those first that made most waiting themselves: one
     that is late for an earlier collective passes on what another made."""
-    longest: dict[int, WaitedFor] = {}
-    for one in waited:
-        if one.late not in longest or one.us > longest[one.late].us:
-            longest[one.late] = one
+    longest = longest_waits(waited)
     of_rank: dict[int, list[Lateness]] = defaultdict(list)
     for each in found:
         of_rank[each.late].append(each)
@@ -114,11 +119,8 @@ def explain_lateness(
                 one_gap_share=sum(each.waited_ns for each in some if each.one_gap) / total,
             )
         )
-    return tuple(sorted(late, key=lambda each: (-_own_us(each), -each.waited_for_us)))
-
-
-def _own_us(late: LateRank) -> float:
-    return sum(each.us for each in late.causes if each.cause != "communication")
+    own_us = {each.rank: sum(one.us for one in each.causes if one.cause != "communication") for each in late}
+    return tuple(sorted(late, key=lambda each: (-own_us[each.rank], -each.waited_for_us)))
 
 
 def causes_of(some: Iterable[Lateness]) -> tuple[CauseShare, ...]:

@@ -8,12 +8,11 @@ their accounts from there on are compared: what the late one did more of made it
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from tracekit import interval
-from tracekit.interval import Ints
+from tracekit.interval import Bools, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.ranks.activities import compute_of
+from tracekit.ranks.activities import communication_of, compute_of
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.joined import Joined
 
@@ -28,49 +27,37 @@ CAUSES = ("compute", "communication", *IDLE_CAUSES)
 class _Line(Struct, frozen=True):
     """One rank's time, to be asked for stretches of it."""
 
-    busy: tuple[tuple[Ints, Ints], ...]  #: Starts and ends of compute, and of exposed communication.
+    busy: tuple[Intervals, Intervals]  #: Compute, and exposed communication.
     starts: Ints
     ends: Ints
     sums: Ints  #: Nanoseconds of each cause before each gap.
     ready: Ints  #: When it was ready for each collective, and when that was over.
     over: Ints
-    held: NDArray[np.bool_]  #: Nothing else to do from being ready for the collective until it was over.
+    held: Bools  #: Nothing else to do from being ready for the collective until it was over.
 
-    def account(self, begin: int, end: int) -> Ints:
-        """Nanoseconds of each of CAUSES from `begin` to `end`, between which gaps are cut; the other way round it
-        is negative, for a rank may be ready for a collective before the one before it is over."""
-        if end < begin:
-            return -self.account(end, begin)
-        first, last = np.searchsorted(self.starts, (begin, end), side="left")
-        busy = []
-        for starts, ends in self.busy:
-            # Only what lies in the stretch is looked at: there are as many stretches as collectives.
-            some = slice(np.searchsorted(ends, begin, side="right"), np.searchsorted(starts, end, side="left"))
-            busy.append(int((np.minimum(ends[some], end) - np.maximum(starts[some], begin)).sum()))
-        return np.concatenate((np.array(busy, dtype=np.int64), self.sums[last] - self.sums[first]))
+    def accounts(self, stretches: Intervals) -> Ints:
+        """Nanoseconds of each of CAUSES in each stretch, between whose ends gaps are cut; one the other way round is
+        negative, for a rank may be ready for a collective before the one before it is over."""
+        first, last = np.searchsorted(self.starts, stretches.T, side="left")
+        busy = (interval.covered_within(each, stretches) for each in self.busy)
+        return np.column_stack((*busy, self.sums[last] - self.sums[first]))
 
     def longest_gap(self, begin: int, end: int) -> int:
         """Nanoseconds of the longest idle gap in that stretch, whatever cuts it."""
         first, last = np.searchsorted(self.starts, (begin, end), side="left")
-        starts, ends = self.starts[first:last], self.ends[first:last]
-        if not len(starts):
-            return 0
-        # Parts of one gap follow on each other.
-        fresh = np.concatenate(([0], np.flatnonzero(starts[1:] != ends[:-1]) + 1))
-        return int(np.add.reduceat(ends - starts, fresh).max())
+        whole = interval.union(self.starts[first:last], self.ends[first:last])
+        return int((whole[:, 1] - whole[:, 0]).max(initial=0))
 
 
 def _line(digest: RankDigest) -> _Line:
     compute = compute_of(digest)
-    talk = interval.union(*(digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns")))
-    parts = digest.gaps.select(IDLE_CAUSES).to_numpy()
-    sums = np.concatenate((np.zeros((1, len(IDLE_CAUSES)), dtype=np.int64), np.cumsum(parts, axis=0)))
-    starts, ends = digest.gaps.select("start_ns", "end_ns").to_numpy().T
-    ready, over = digest.collectives.select("ready_ns", "end_ns").to_numpy().T
+    talk = communication_of(digest)
+    sums = np.cumsum(np.pad(digest.gaps.select(IDLE_CAUSES).to_numpy(), ((1, 0), (0, 0))), axis=0)
+    starts, ends = (digest.gaps[name].to_numpy() for name in ("start_ns", "end_ns"))
+    ready, over = (digest.collectives[name].to_numpy() for name in ("ready_ns", "end_ns"))
     covered = interval.covered_within(compute, np.stack((ready, over), axis=1))
     held = covered <= LEVEL * (over - ready)
-    busy = tuple((each[:, 0].copy(), each[:, 1].copy()) for each in (compute, interval.complement(compute, talk)))
-    return _Line(busy, starts.copy(), ends.copy(), sums, ready.copy(), over.copy(), held)
+    return _Line((compute, interval.complement(compute, talk)), starts, ends, sums, ready, over, held)
 
 
 class Lateness(Struct, frozen=True):
@@ -102,10 +89,11 @@ def find_lateness(joined: Joined) -> tuple[Lateness, ...]:
         numbers = of_part[joined.rows_of(rank)]
         rows[numbers[numbers >= 0]] = np.flatnonzero(numbers >= 0)
     pairs: dict[tuple[int, int], _Pair] = {}
-    found: list[Lateness] = []
-    for k, late, waiter, waited_ns in _who_waited(joined):
+    #: By rank the stretches that are asked for.
+    stretches: dict[int, list[tuple[int, int]]] = {rank: [] for rank in digests}
+    waits = _who_waited(joined)
+    for k, late, waiter, _ in waits:
         own, other = int(own_rows[late][k]), int(own_rows[waiter][k])
-        lag = int(ready[late][own] - ready[waiter][other])
         if (late, waiter) not in pairs:
             numbers = np.flatnonzero((own_rows[late] >= 0) & (own_rows[waiter] >= 0))
             both = [(rank, own_rows[rank][numbers]) for rank in (late, waiter)]
@@ -113,16 +101,40 @@ def find_lateness(joined: Joined) -> tuple[Lateness, ...]:
             behind = ready[late][both[0][1]] - ready[waiter][both[1][1]]
             moments = [np.where(held, lines[rank].over[rows], lines[rank].ready[rows]) for rank, rows in both]
             pairs[late, waiter] = _Pair(numbers, behind, held, np.stack(moments, axis=1))
-        begins = pairs[late, waiter].last_level(k, lag)
-        if begins is None:
-            begins = (digests[late].windows[0][0], digests[waiter].windows[0][0])
-        of_late = (begins[0], int(lines[late].ready[own]))
-        of_waiter = (begins[1], int(lines[waiter].ready[other]))
-        more = lines[late].account(*of_late) - lines[waiter].account(*of_waiter)
+        begins = pairs[late, waiter].last_level(k, int(ready[late][own] - ready[waiter][other]))
+        for rank, row, begin in zip((late, waiter), (own, other), begins or (None, None), strict=True):
+            since = digests[rank].windows[0][0] if begin is None else begin
+            stretches[rank].append((since, int(lines[rank].ready[row])))
+    accounts = {
+        rank: iter(zip(some, lines[rank].accounts(np.array(some, dtype=np.int64).reshape(-1, 2)), strict=True))
+        for rank, some in stretches.items()
+    }
+    found: list[Lateness] = []
+    for k, late, waiter, waited_ns in waits:
+        (of_late, spent), (of_waiter, spent_there) = next(accounts[late]), next(accounts[waiter])
+        more = spent - spent_there
         longest = lines[late].longest_gap(*of_late) - lines[waiter].longest_gap(*of_waiter)
         one_gap = longest >= ONE_GAP * max(int(more[more > 0].sum()), 1)
         found.append(Lateness(k, late, waiter, waited_ns, of_late, of_waiter, more, one_gap))
     return tuple(found)
+
+
+class _Pair(Struct, frozen=True):
+    """What two ranks did together: the collectives of both by their numbers, how far the one was behind at each,
+    whether both had nothing else to do until it was over, and when it was over where they had, else when each was ready
+    for it."""
+
+    numbers: Ints
+    behind: Ints
+    held: Bools
+    moments: Ints
+
+    def last_level(self, k: int, lag: int) -> tuple[int, int] | None:
+        """When the two were last level before collective `k`, by their own clocks: ready for one at about the same
+        time, or both with nothing else to do until one was over."""
+        before = slice(int(np.searchsorted(self.numbers, k)))
+        level = np.flatnonzero(self.held[before] | (self.behind[before] <= LEVEL * max(lag, 0)))
+        return (int(self.moments[level[-1], 0]), int(self.moments[level[-1], 1])) if len(level) else None
 
 
 def _who_waited(joined: Joined) -> list[tuple[int, int, int, int]]:
@@ -141,21 +153,3 @@ def _who_waited(joined: Joined) -> list[tuple[int, int, int, int]]:
     recorded = rows.select("collective", last_rank="rank")
     longest = longest.join(recorded, on=["collective", "last_rank"], how="semi", maintain_order="left")
     return longest.select("collective", "last_rank", "rank", "waited").rows()
-
-
-class _Pair(Struct, frozen=True):
-    """What two ranks did together: the collectives of both by their numbers, how far the one was behind at each,
-    whether both had nothing else to do until it was over, and when it was over where they had, else when each was ready
-    for it."""
-
-    numbers: Ints
-    behind: Ints
-    held: NDArray[np.bool_]
-    moments: Ints
-
-    def last_level(self, k: int, lag: int) -> tuple[int, int] | None:
-        """When the two were last level before collective `k`, by their own clocks: ready for one at about the same
-        time, or both with nothing else to do until one was over."""
-        before = slice(int(np.searchsorted(self.numbers, k)))
-        level = np.flatnonzero(self.held[before] | (self.behind[before] <= LEVEL * max(lag, 0)))
-        return (int(self.moments[level[-1], 0]), int(self.moments[level[-1], 1])) if len(level) else None

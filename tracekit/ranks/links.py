@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from statistics import median
+from typing import Any
 
 from msgspec import Struct
 
@@ -73,7 +74,7 @@ def find_slow_links(
 ) -> Iterator[RankFinding]:
     """What is far below its link's peak, the one with most transfer; and groups slower than others of their kind."""
     large = [
-        each
+        (each, each.busbw_gbps)
         for each in collectives
         # What ranks send each other unequally has no one bandwidth.
         if (each.bytes or 0) >= LARGE_BYTES
@@ -81,46 +82,42 @@ def find_slow_links(
         and each.busbw_gbps is not None
         and not each.rank_bytes
     ]
-    slow = [each for each in large if each.peak_gbps and (each.busbw_gbps or 0.0) < FAR_BELOW * each.peak_gbps]
-    for each in sorted(slow, key=lambda one: -(one.transfer_us or 0.0))[:1]:
-        share = (each.busbw_gbps or 0.0) / (each.peak_gbps or 1.0)
+    slow = [(each, gbps, peak) for each, gbps in large if (peak := each.peak_gbps) and gbps < FAR_BELOW * peak]
+    for each, gbps, peak in sorted(slow, key=lambda one: -(one[0].transfer_us or 0.0))[:1]:
         yield statements.SlowLink(
             None,
-            _saving(each, share / REACHED),
-            collective=each.name,
-            message_bytes=each.bytes,
-            ranks=each.ranks,
-            busbw_gbps=each.busbw_gbps or 0.0,
-            transfer_us=each.transfer_us or 0.0,
-            peak_gbps=each.peak_gbps or 0.0,
-            share=share,
-            groups=len({one.ranks for one in slow}),
+            _saving(each, gbps / peak / REACHED),
+            **_facts(each),
+            peak_gbps=peak,
+            share=gbps / peak,
+            groups=len({one.ranks for one, _, _ in slow}),
         )
-    kinds: dict[tuple[object, ...], list[CollectiveUse]] = defaultdict(list)
-    for each in large:
+    kinds: dict[tuple[object, ...], list[tuple[CollectiveUse, float]]] = defaultdict(list)
+    for each, gbps in large:
         hosts = len({digests[rank].host_name if rank in digests else None for rank in each.ranks})
-        kinds[each.name, each.dtype, each.bytes, len(each.ranks), hosts].append(each)
+        kinds[each.name, each.dtype, each.bytes, len(each.ranks), hosts].append((each, gbps))
     found: list[statements.SlowGroup] = []
     for some in kinds.values():
-        for each in some if len({one.ranks for one in some}) > 1 else ():
-            usual = median(one.busbw_gbps or 0.0 for one in some if one.ranks != each.ranks)
-            share = (each.busbw_gbps or 0.0) / usual if usual else 1.0
-            if share < SLOWER_GROUP:
-                slower = statements.SlowGroup(
-                    None,
-                    _saving(each, share),
-                    collective=each.name,
-                    message_bytes=each.bytes,
-                    ranks=each.ranks,
-                    busbw_gbps=each.busbw_gbps or 0.0,
-                    transfer_us=each.transfer_us or 0.0,
-                    usual_gbps=usual,
-                    groups=len(some),
-                )
-                found.append(slower)
+        for each, gbps in some:
+            others = [gbps_there for other, gbps_there in some if other.ranks != each.ranks]
+            usual = median(others) if others else 0.0
+            if usual and gbps / usual < SLOWER_GROUP:
+                facts = _facts(each) | {"usual_gbps": usual, "groups": len(some)}
+                found.append(statements.SlowGroup(None, _saving(each, gbps / usual), **facts))
     # Of a slow group the kind that takes most of its time.
     by_group = {each.ranks: each for each in sorted(found, key=lambda one: one.transfer_us)}
     yield from by_group.values()
+
+
+def _facts(each: CollectiveUse) -> dict[str, Any]:
+    """What both say of it."""
+    return {
+        "collective": each.name,
+        "message_bytes": each.bytes,
+        "ranks": each.ranks,
+        "busbw_gbps": each.busbw_gbps,
+        "transfer_us": each.transfer_us or 0.0,
+    }
 
 
 def _saving(each: CollectiveUse, share: float) -> float:

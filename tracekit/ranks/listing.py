@@ -5,24 +5,15 @@ import polars as pl
 from tracekit.ranks.joined import Joined
 
 PART_SCHEMA: dict[str, type[pl.DataType]] = {
-    "collective": pl.Int64,
-    "rank": pl.Int64,
-    "name": pl.String,
-    "group": pl.String,
+    **dict.fromkeys(("collective", "rank"), pl.Int64),
+    **dict.fromkeys(("name", "group"), pl.String),
     "group_size": pl.Int64,
     "dtype": pl.String,
     "bytes": pl.Int64,
-    "start_us": pl.Float64,
-    "duration_us": pl.Float64,
-    "waiting_us": pl.Float64,
-    "transfer_us": pl.Float64,
-    "waited_for": pl.Int64,
-    "last_rank": pl.Int64,
-    "matched_by": pl.String,
-    "not_matched": pl.String,
-    "step": pl.Int64,
-    "stream": pl.Int64,
-    "sequence": pl.Int64,
+    **dict.fromkeys(("start_us", "duration_us", "waiting_us", "transfer_us"), pl.Float64),
+    **dict.fromkeys(("waited_for", "last_rank"), pl.Int64),
+    **dict.fromkeys(("matched_by", "not_matched"), pl.String),
+    **dict.fromkeys(("step", "stream", "sequence"), pl.Int64),
     "kernel": pl.String,
 }
 
@@ -47,18 +38,14 @@ def parts_of_ranks(joined: Joined) -> dict[int, pl.DataFrame]:
     of_all = of_all.join(waits.left.rename({"why": "not_matched"}), on="part", how="left", maintain_order="left")
     may_lack = pl.col("collective", "last_rank", "waited_for", "waiting_ns")
     of_all = of_all.with_columns(pl.when(may_lack >= 0).then(may_lack)).with_columns(pl.col("collective") + 1)
-    since_zero = joined.since_zero()
     found: dict[int, pl.DataFrame] = {}
     for rank, digest in joined.digests.items():
-        table = digest.collectives.rename({"collective": "name", "size": "group_size"})
-        start, end = (since_zero(rank, table[column].to_numpy()) for column in ("start_ns", "end_ns"))
-        step = pl.Series([*digest.steps], dtype=pl.Int64).gather(table["step"]) if digest.steps else None
-        own = table.select("name", "group", "group_size", "dtype", "bytes", "stream", "sequence", "kernel")
-        whole = own.hstack(of_all[joined.rows_of(rank)].drop("part", "rank")).with_columns(
-            start_ns=pl.Series(start),
-            end_ns=pl.Series(end),
-            duration_ns=pl.Series(end - start),
-            step=step if step is not None else pl.lit(None, dtype=pl.Int64),
+        table = joined.on_one_clock(rank, digest.collectives).rename({"collective": "name", "size": "group_size"})
+        own = table.select(
+            *("name", "group", "group_size", "dtype", "bytes", "stream", "sequence", "kernel", "start_ns", "end_ns"),
+            duration_ns=pl.col("end_ns") - pl.col("start_ns"),
+            step=pl.Series(digest.steps, dtype=pl.Int64).gather(table["step"]) if digest.steps else None,
         )
+        whole = own.hstack(of_all[joined.rows_of(rank)].drop("part", "rank"))
         found[rank] = whole.with_columns(transfer_ns=pl.col("duration_ns") - pl.col("waiting_ns"))
     return found

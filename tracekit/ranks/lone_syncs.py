@@ -1,36 +1,26 @@
 """Does a rank's host wait for its GPU where others' hosts do not: `.item()` on one rank?"""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
 
 import polars as pl
-from msgspec import Struct
 
-from tracekit.ranks.activities import computing, whole_gaps
+from tracekit.ranks.activities import computing, in_common_steps, usual_place, whole_gaps
 from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.statements.findings import LoneSync
 
 #: What a copy to the host is called.
 TO_HOST = "Memcpy DtoH"
-#: Of the window: less idle time after them is not told.
-LEAST_SHARE = 0.001
-
-
-class LoneSync(Struct, frozen=True):
-    """A rank's copies to the host that others do not make, and its GPU's idle time after them."""
-
-    rank: int
-    count: int
-    usual_count: float
-    idle_us: float
-    share: float  #: Of the window.
-    where: str | None
+#: Of the window: less idle time after them is not told; less than the second saves nothing.
+LEAST_SHARE, LEAST_SAVED = 0.001, 0.01
 
 
 def find_lone_syncs(digests: dict[int, RankDigest], parts: Sequence[Sequence[int]]) -> Iterator[LoneSync]:
-    """Ranks are held against others of their part: those of one pipeline stage."""
+    """A rank's copies to the host that others do not make, and its GPU's idle time after them. Ranks are held against
+    others of their part: those of one pipeline stage."""
     for part in parts:
-        copies = {rank: _copies(digests[rank], [digests[other] for other in part]) for rank in part}
+        to_host = pl.col("name").str.starts_with(TO_HOST)
+        copies = {rank: own.filter(to_host) for rank, own in in_common_steps(digests, part).items()}
         for rank in part if len(part) > 1 else ():
             usual = median(each.height for other, each in copies.items() if other != rank)
             if (more := copies[rank].height - usual) <= 0:
@@ -39,17 +29,15 @@ def find_lone_syncs(digests: dict[int, RankDigest], parts: Sequence[Sequence[int
             idle_us = sum(waited["idle_ns"]) / 1e3 * more / copies[rank].height
             share = idle_us * 1e3 / sum(end - start for start, end in digests[rank].windows)
             if share >= LEAST_SHARE:
-                places = digests[rank].places.join(waited, on="start_ns").filter(pl.col("where").is_not_null())
-                where = Counter(places["where"].to_list()).most_common(1)
-                yield LoneSync(rank, copies[rank].height, usual, idle_us, share, where[0][0] if where else None)
-
-
-def _copies(digest: RankDigest, others: Sequence[RankDigest]) -> pl.DataFrame:
-    """The rank's copies to the host in the steps that all recorded."""
-    found = digest.activities.filter(pl.col("name").str.starts_with(TO_HOST))
-    common = set.intersection(*({*each.steps} for each in others))
-    steps = [at for at, step in enumerate(digest.steps) if step in common]
-    return found.filter(pl.col("step").is_in(steps)) if common else found
+                yield LoneSync(
+                    rank,
+                    idle_us if share >= LEAST_SAVED else None,
+                    count=copies[rank].height,
+                    usual_count=usual,
+                    idle_us=idle_us,
+                    share=share,
+                    where=usual_place(digests[rank].places.join(waited, on="start_ns")),
+                )
 
 
 def _waited(digest: RankDigest, copies: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from polars.dataframe.group_by import GroupBy
 
 from tracekit import interval
+from tracekit.ranks.activities import communication_of
 from tracekit.ranks.digests import RankDigest
 
 #: A kernel ran beside a collective if it shared this much of its time with one; alone, if none.
@@ -143,7 +144,7 @@ def _look_elsewhere(every: pl.DataFrame) -> _Elsewhere:
 def _kernels(digest: RankDigest) -> pl.DataFrame:
     """The rank's compute kernels, what ran around each on its stream, and how much of it ran beside a collective."""
     own = digest.activities.filter((pl.col("kind") == "kernel") & (pl.col("family") != "communication"))
-    talk = interval.union(*(digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns")))
+    talk = communication_of(digest)
     stretches = own.select("start_ns", "end_ns").to_numpy()
     lasting = np.maximum(stretches[:, 1] - stretches[:, 0], 1)
     beside = interval.covered_within(talk, stretches) / lasting

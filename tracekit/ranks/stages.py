@@ -27,9 +27,12 @@ def find_stages(summaries: Mapping[int, RankSummary]) -> tuple[Ranks, ...]:
             else:
                 groups.add(each.ranks or summary.groups.get(each.group or "", ()))
     neighbours = Counter(rank for pair in pairs for rank in pair)
-    pipelines = [
-        each for each in _joined(pairs) if one_way & {*each} and _in_a_row([neighbours[rank] for rank in each])
-    ]
+    pipelines = []
+    for some in _joined(pairs):
+        counts = [neighbours[rank] for rank in some]
+        in_a_row = sum(counts) == 2 * (len(counts) - 1) and max(counts) <= 2
+        if in_a_row and one_way & {*some}:
+            pipelines.append(some)
     of_pipeline = {rank: at for at, ranks in enumerate(pipelines) for rank in ranks}
     parts = [[rank] for rank in of_pipeline]
     for ranks in groups if pipelines else ():
@@ -45,11 +48,6 @@ def peers_of(ranks: Iterable[int], stages: Sequence[Ranks]) -> tuple[Ranks, ...]
     staged = {rank for stage in stages for rank in stage}
     parts = (*stages, tuple(rank for rank in ranks if rank not in staged))
     return tuple(tuple(sorted(part)) for part in parts if part)
-
-
-def _in_a_row(neighbours: Sequence[int]) -> bool:
-    """By how many neighbours each of the ranks has."""
-    return sum(neighbours) == 2 * (len(neighbours) - 1) and max(neighbours) <= 2
 
 
 def _joined(parts: Iterable[Iterable[int]]) -> list[Ranks]:

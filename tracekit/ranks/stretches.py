@@ -1,22 +1,19 @@
 """What did all ranks do around the worst collectives? Timelines on one clock, as many and as fine as can be drawn."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
-from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.timeline import Bars, Label, StepTimeline
-from tracekit.ranks.activities import computing
+from tracekit.model.timeline import Bars as DrawnBars
+from tracekit.model.timeline import Label, StepTimeline
+from tracekit.ranks.activities import computing, whole_gaps
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import OneCollective, RankStretch, Stretch, WaitedFor
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.lateness import Lateness
-
-SinceZero = Callable[[int, Ints], Ints]
 
 #: Stretches, of a job of which some ranks are not drawn, and ranks in each.
 MOST_STRETCHES, MOST_OF_SOME, MOST_RANKS = 6, 1, 64
@@ -26,46 +23,9 @@ MOST_BARS, FINEST = 30_000, 1 / 1500
 LONGEST, AFTER = 8, 0.04
 WORK, COMMUNICATION = 0, 1
 
-
-class _Bars(Struct, frozen=True):
-    """Bars of one rank on the common clock, in order of their start. `labels` are those of the page."""
-
-    starts: Ints
-    ends: Ints
-    labels: Ints
-    lanes: Ints
-    positions: Ints
-
-    def within(self, begin: int, end: int) -> "_Bars":
-        """What of them lies in that stretch."""
-        some = (self.ends > begin) & (self.starts < end)
-        kept = _Bars(*(each[some] for each in (self.starts, self.ends, self.labels, self.lanes, self.positions)))
-        return replace(kept, starts=np.maximum(kept.starts, begin), ends=np.minimum(kept.ends, end))
-
-    def together(self, least_ns: int) -> tuple["_Bars", int]:
-        """With one bar for neighbours that are shorter and begin in the same stretch of that length, and how many there
-        were. It is called as the longest of them."""
-        if not len(self.starts):
-            return self, 0
-        lengths, cells = self.ends - self.starts, self.starts // max(least_ns, 1)
-        single = (lengths >= least_ns) | (self.positions >= 0)
-        parted = (np.diff(cells) != 0) | single[1:] | single[:-1] | (np.diff(self.lanes) != 0)
-        first = np.flatnonzero(np.concatenate(([True], parted)))
-        counts = np.diff(np.append(first, len(self.starts)))
-        bar = np.repeat(np.arange(len(first)), counts)
-        longest = np.lexsort((lengths, bar))[np.cumsum(counts) - 1]
-        ends = np.maximum.reduceat(self.ends, first)
-        made = _Bars(self.starts[first], ends, self.labels[longest], self.lanes[first], self.positions[first])
-        return made, int(counts[counts > 1].sum())
-
-    def drawn(self, begin: int) -> Bars:
-        return Bars(
-            starts_us=tuple(((self.starts - begin) / 1e3).tolist()),
-            durations_us=tuple(((self.ends - self.starts) / 1e3).tolist()),
-            labels=tuple(self.labels.tolist()),
-            lanes=tuple(self.lanes.tolist()),
-            left_out=0,
-        )
+#: Bars of one rank on the common clock, in order of their start: `start_ns`, `end_ns`, `label` of the page, `lane`, and
+#: `position`, the collective's number or -1.
+Bars = NDArray[np.void]
 
 
 class _Labels:
@@ -77,9 +37,10 @@ class _Labels:
     def number(self, name: str, kind: str) -> int:
         return self.numbers.setdefault(Label(name, kind), len(self.numbers))
 
-    def of(self, names: pl.Series, kind: str) -> Ints:
+    def of(self, names: pl.Series, kind: str) -> pl.Series:
         known = {name: self.number(name, kind) for name in names.unique(maintain_order=True)}
-        return names.replace_strict(known, return_dtype=pl.Int64).to_numpy()
+        # Of no names polars leaves the type as it is.
+        return names.replace_strict(known, return_dtype=pl.Int64).cast(pl.Int64)
 
 
 def draw_stretches(
@@ -89,37 +50,34 @@ def draw_stretches(
     unknown. A collective that an earlier stretch shows has none of its own."""
     if not joined.clocks.known or not worst:
         return ()
-    since_zero = joined.since_zero()
     ranks = _ranks(joined.digests, worst, waited)
     most = MOST_STRETCHES if len(ranks) == len(joined.job.digests) else MOST_OF_SOME
-    chosen = _stretches(since_zero, {each.collective: each for each in lateness}, worst, most)
+    chosen = _stretches(joined, {each.collective: each for each in lateness}, worst, most)
     labels = _Labels()
     # In each stretch the bars of one rank after the other: not all of all ranks are held at once.
-    parts: list[list[tuple[int, _Bars, _Bars]]] = [[] for _ in chosen]
+    parts: list[list[tuple[int, Bars, Bars]]] = [[] for _ in chosen]
     for rank in ranks:
-        work, idle = _work(joined, since_zero, rank, labels), _idle(joined, since_zero, rank, labels)
+        work, idle = _work(joined, rank, labels), _idle(joined, rank, labels)
         for (_, begin, end, _), some in zip(chosen, parts, strict=True):
-            some.append((rank, work.within(begin, end), idle.within(begin, end)))
-    made = [
-        (each, begin, end, arrival, *_fitted(some, end - begin))
-        for (each, begin, end, arrival), some in zip(chosen, parts, strict=True)
-    ]
-    told = tuple(labels.numbers)
-    return tuple(
-        Stretch(
-            number=each.number,
-            begin_us=begin / 1e3,
-            arrival_us=(arrival - begin) / 1e3,
-            ranks=tuple(_timeline(rank, work, idle, begin, end, told) for rank, work, idle in some),
-            unshown=len(joined.job.digests) - len(ranks),
-            together=together,
+            some.append((rank, _within(work, begin, end), _within(idle, begin, end)))
+    found = []
+    for (each, begin, end, arrival), some in zip(chosen, parts, strict=True):
+        fitted, together = _fitted(some, end - begin)
+        found.append(
+            Stretch(
+                number=each.number,
+                begin_us=begin / 1e3,
+                arrival_us=(arrival - begin) / 1e3,
+                ranks=tuple(_timeline(*bars, begin, end, tuple(labels.numbers)) for bars in fitted),
+                unshown=len(joined.job.digests) - len(ranks),
+                together=together,
+            )
         )
-        for each, begin, end, arrival, some, together in made
-    )
+    return tuple(found)
 
 
 def _stretches(
-    since_zero: SinceZero, why: dict[int, Lateness], worst: Sequence[OneCollective], most: int
+    joined: Joined, why: dict[int, Lateness], worst: Sequence[OneCollective], most: int
 ) -> list[tuple[OneCollective, int, int, int]]:
     """Collective, begin, end, and when its last rank arrived, on the common clock."""
     chosen: list[tuple[OneCollective, int, int, int]] = []
@@ -132,7 +90,7 @@ def _stretches(
         begin, lateness = first - spread, why.get(each.number - 1)
         if lateness is not None:
             since = (
-                int(since_zero(rank, np.array([moment], dtype=np.int64))[0])
+                int(joined.since_zero(rank, np.array([moment], dtype=np.int64))[0])
                 for rank, moment in ((lateness.late, lateness.of_late[0]), (lateness.waiter, lateness.of_waiter[0]))
             )
             begin = min(begin, *since)
@@ -161,71 +119,84 @@ def _ranks(digests: dict[int, RankDigest], worst: Sequence[OneCollective], waite
     return sorted([*foremost, *(others[at] for at in evenly)])
 
 
-def _work(joined: Joined, since_zero: SinceZero, rank: int, labels: _Labels) -> _Bars:
+def _work(joined: Joined, rank: int, labels: _Labels) -> Bars:
     """Compute, and each collective as waiting and transfer."""
     digest = joined.digests[rank]
-    compute = computing(digest)
-    starts, ends = (since_zero(rank, compute[name].to_numpy()) for name in ("start_ns", "end_ns"))
-    begun, over = (since_zero(rank, digest.collectives[name].to_numpy()) for name in ("start_ns", "end_ns"))
-    own = joined.waits.parts[joined.rows_of(rank)]
-    waiting = own["waiting"].to_numpy()
-    known = waiting >= 0
-    arrived = begun + np.maximum(waiting, 0)
-    collective = own["collective"].to_numpy()
-    positions = np.where(collective >= 0, collective + 1, -1)
-    kernels = digest.collectives["kernel"]
+    compute = joined.on_one_clock(rank, computing(digest)).with_columns(position=pl.lit(-1, dtype=pl.Int64))
+    own = joined.waits.parts[joined.rows_of(rank)].select("collective", "waiting")
+    talk = joined.on_one_clock(rank, digest.collectives.select("start_ns", "end_ns", name="kernel")).hstack(own)
+    talk = talk.with_columns(position=pl.when(pl.col("collective") >= 0).then(pl.col("collective") + 1).otherwise(-1))
+    arrived, known = pl.col("start_ns") + pl.col("waiting"), pl.col("waiting") >= 0
     pieces = [
-        (starts, ends, labels.of(compute["name"], "compute"), WORK, np.full(len(starts), -1, dtype=np.int64)),
-        *(
-            (first[some], last[some], labels.of(kernels.filter(pl.Series(some)), kind), COMMUNICATION, positions[some])
-            for kind, some, first, last in (
-                ("waiting", known & (waiting > 0), begun, arrived),
-                ("transfer", known, arrived, over),
-                ("communication", ~known, begun, over),
-            )
-        ),
+        ("compute", WORK, compute),
+        ("waiting", COMMUNICATION, talk.filter(pl.col("waiting") > 0).with_columns(end_ns=arrived)),
+        ("transfer", COMMUNICATION, talk.filter(known).with_columns(start_ns=arrived)),
+        ("communication", COMMUNICATION, talk.filter(~known)),
     ]
-    columns = [np.concatenate([piece[at] for piece in pieces]) for at in (0, 1, 2, 4)]
-    lanes = np.concatenate([np.full(len(piece[0]), piece[3], dtype=np.int64) for piece in pieces])
-    order = np.lexsort((columns[0], lanes))
-    return _Bars(*(each[order] for each in (*columns[:3], lanes, columns[3])))
+    bars = [
+        piece.select("start_ns", "end_ns", label=labels.of(piece["name"], kind), lane=lane, position="position")
+        for kind, lane, piece in pieces
+    ]
+    return pl.concat(bars).sort("lane", "start_ns", maintain_order=True).to_numpy(structured=True)
 
 
-def _idle(joined: Joined, since_zero: SinceZero, rank: int, labels: _Labels) -> _Bars:
-    """Idle time by leading cause; gaps that are cut at collectives are whole again."""
-    digest = joined.digests[rank]
-    starts, ends = (digest.gaps[name].to_numpy() for name in ("start_ns", "end_ns"))
-    none = np.zeros(0, dtype=np.int64)
-    if not len(starts):
-        return _Bars(none, none, none, none, none)
-    first = np.concatenate(([0], np.flatnonzero(starts[1:] != ends[:-1]) + 1))
-    causes = np.add.reduceat(digest.gaps.select(IDLE_CAUSES).to_numpy(), first, axis=0).argmax(axis=1)
-    known = np.array([labels.number(cause, "idle") for cause in IDLE_CAUSES], dtype=np.int64)
-    last = np.append(first[1:], len(starts)) - 1
-    lanes = np.zeros(len(first), dtype=np.int64)
-    return _Bars(since_zero(rank, starts[first]), since_zero(rank, ends[last]), known[causes], lanes, lanes - 1)
+def _idle(joined: Joined, rank: int, labels: _Labels) -> Bars:
+    """Idle time by leading cause."""
+    gaps = joined.on_one_clock(rank, whole_gaps(joined.digests[rank]))
+    if gaps.height:
+        numbers = np.array([labels.number(cause, "idle") for cause in IDLE_CAUSES], dtype=np.int64)
+        label = pl.Series(numbers[gaps.select(IDLE_CAUSES).to_numpy().argmax(axis=1)])
+    else:
+        label = pl.Series(dtype=pl.Int64)
+    none = pl.lit(-1, dtype=pl.Int64)
+    return gaps.select("start_ns", "end_ns", label=label, lane=none + 1, position=none).to_numpy(structured=True)
 
 
-def _fitted(some: list[tuple[int, _Bars, _Bars]], length_ns: int) -> tuple[list[tuple[int, _Bars, _Bars]], int]:
+def _within(bars: Bars, begin: int, end: int) -> Bars:
+    """What of them lies in that stretch."""
+    some = bars[(bars["end_ns"] > begin) & (bars["start_ns"] < end)]
+    some["start_ns"], some["end_ns"] = np.maximum(some["start_ns"], begin), np.minimum(some["end_ns"], end)
+    return some
+
+
+def _fitted(some: list[tuple[int, Bars, Bars]], length_ns: int) -> tuple[list[tuple[int, Bars, Bars]], int]:
     """With short kernels drawn together and short gaps left out, where there are very many bars; and how many kernels
     that concerns."""
-    if sum(len(bars.starts) for _, *both in some for bars in both) <= MOST_BARS:
+    if sum(len(bars) for _, *both in some for bars in both) <= MOST_BARS:
         return some, 0
-    least_ns = round(FINEST * length_ns)
-    fitted, count = [], 0
+    least_ns, fitted, count = round(FINEST * length_ns), [], 0
     for rank, work, idle in some:
-        fewer, merged = work.together(least_ns)
-        long = idle.ends - idle.starts >= least_ns
-        kept = (each[long] for each in (idle.starts, idle.ends, idle.labels, idle.lanes, idle.positions))
-        fitted.append((rank, fewer, _Bars(*kept)))
+        fewer, merged = _together(work, least_ns)
+        fitted.append((rank, fewer, idle[idle["end_ns"] - idle["start_ns"] >= least_ns]))
         count += merged
     return fitted, count
 
 
-def _timeline(rank: int, work: _Bars, idle: _Bars, begin: int, end: int, labels: tuple[Label, ...]) -> RankStretch:
+def _together(bars: Bars, least_ns: int) -> tuple[Bars, int]:
+    """With one bar for neighbours that are shorter and begin in the same stretch of that length, and how many there
+    were. It is called as the longest of them."""
+    lasting = pl.col("end_ns") - pl.col("start_ns")
+    cell = pl.col("start_ns") // max(least_ns, 1)
+    single = (lasting >= least_ns) | (pl.col("position") >= 0)
+    parted = (cell.diff() != 0) | single | single.shift(1) | (pl.col("lane").diff() != 0)
+    made = (
+        pl.DataFrame(bars)
+        .group_by(parted.fill_null(value=True).cum_sum().alias("bar"), maintain_order=True)
+        .agg(
+            pl.col("start_ns").first(),
+            pl.col("end_ns").max(),
+            pl.col("label").sort_by(lasting, maintain_order=True).last(),
+            pl.col("lane", "position").first(),
+            count=pl.len(),
+        )
+    )
+    together = int(made.filter(pl.col("count") > 1)["count"].sum())
+    return made.drop("bar", "count").to_numpy(structured=True), together
+
+
+def _timeline(rank: int, work: Bars, idle: Bars, begin: int, end: int, labels: tuple[Label, ...]) -> RankStretch:
     # As everywhere, bars are in order of their start.
-    order = np.argsort(work.starts, kind="stable")
-    work = _Bars(*(each[order] for each in (work.starts, work.ends, work.labels, work.lanes, work.positions)))
+    work = work[np.argsort(work["start_ns"], kind="stable")]
     timeline = StepTimeline(
         step=None,
         length_us=(end - begin) / 1e3,
@@ -233,9 +204,15 @@ def _timeline(rank: int, work: _Bars, idle: _Bars, begin: int, end: int, labels:
         other_devices=0,
         streams=(WORK, COMMUNICATION),
         labels=labels,
-        work=work.drawn(begin),
-        positions=tuple(work.positions.tolist()),
-        gaps=idle.drawn(begin),
-        host=Bars((), (), (), (), 0),
+        work=_drawn(work, begin),
+        positions=tuple(work["position"].tolist()),
+        gaps=_drawn(idle, begin),
+        host=DrawnBars((), (), (), (), 0),
     )
     return RankStretch(rank, timeline)
+
+
+def _drawn(bars: Bars, begin: int) -> DrawnBars:
+    starts, ends = bars["start_ns"], bars["end_ns"]
+    starts_us, durations_us = (tuple((ns / 1e3).tolist()) for ns in (starts - begin, ends - starts))
+    return DrawnBars(starts_us, durations_us, tuple(bars["label"].tolist()), tuple(bars["lane"].tolist()), left_out=0)

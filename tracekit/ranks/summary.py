@@ -13,12 +13,9 @@ from tracekit import interval
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.bounded import Count
-from tracekit.ranks.activities import OUTSIDE, compute_of
+from tracekit.ranks.activities import OUTSIDE, communication_of, compute_of
 from tracekit.ranks.digests import RankDigest, RankSummary, Talk
 
-#: What tells talk apart, as columns of a digest.
-KNOWN_BY = ("collective", "group", "ranks", "size", "dtype", "bytes", "signature", "exchange", "root")
-PEERS, WIDTHS = ("targets", "sources"), ("sent_bytes", "received_bytes")
 #: Of which ranks may give and take unequally much.
 VARYING = "all_to_all"
 #: Of a summary, unpacked: one of 50,000 collectives has 2.5 MB.
@@ -33,9 +30,7 @@ def summarise(digest: RankDigest) -> RankSummary:
     compute = compute_of(digest)
     table = digest.collectives
     stretches = table.select("start_ns", "end_ns").to_numpy()
-    covered = interval.covered_within(compute, stretches)
     within = _both(compute, measured)
-    communication = interval.union(stretches[:, 0], stretches[:, 1])
     starts = digest.gaps["start_ns"].to_numpy()
     at = np.clip(np.searchsorted(windows[:, 0], starts, side="right") - 1, 0, len(windows) - 1)
     idle = np.zeros((len(windows), len(IDLE_CAUSES)), dtype=np.int64)
@@ -43,26 +38,23 @@ def summarise(digest: RankDigest) -> RankSummary:
     talk: dict[Talk, int] = {}
     numbers = [
         talk.setdefault(_talk(row, digest.groups), len(talk))
-        for row in table.select(*KNOWN_BY, *PEERS, *WIDTHS).iter_rows(named=True)
+        for row in table.select(Talk.__struct_fields__).iter_rows(named=True)
     ]
-    both = _both(_both(compute, communication), measured)
+    parts = table.select(
+        *("start_ns", "end_ns", "step"),
+        talk=pl.Series(numbers, dtype=pl.Int64),
+        sequence=pl.col("sequence").fill_null(-1),
+        covered=pl.Series(interval.covered_within(compute, stretches)),
+    )
+    both = _both(_both(compute, communication_of(digest)), measured)
     return RankSummary(
-        **digest.stated() | {"windows": tuple((int(begin), int(end)) for begin, end in windows)},
+        **digest.stated() | {"windows": tuple(map(tuple, windows.tolist()))},
         spans_ns=interval.covered_within(measured, windows),
         compute_ns=interval.covered_within(within, windows),
         idle_ns=idle,
         beside_ns=interval.covered_within(both, windows),
         talk=tuple(talk),
-        parts=np.stack(
-            (
-                *stretches.T,
-                table["step"].fill_null(0).to_numpy(),
-                np.array(numbers, dtype=np.int64),
-                table["sequence"].fill_null(-1).to_numpy(),
-                covered,
-            ),
-            axis=1,
-        ).astype(np.int64),
+        parts=parts.to_numpy(),
     )
 
 
@@ -91,12 +83,13 @@ def _stretches(digest: RankDigest) -> tuple[Intervals, Intervals]:
 
 
 def _talk(row: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> Talk:
+    row |= {name: tuple(each) for name, each in row.items() if isinstance(each, list)}
     if row["collective"] != VARYING:
-        row |= dict.fromkeys(WIDTHS)
+        row |= {"sent_bytes": None, "received_bytes": None}
     # Those of a named group are told once.
-    row["ranks"] = [] if tuple(row["ranks"]) == groups.get(row["group"] or "") else row["ranks"]
-    fields: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in row.items()}
-    return Talk(**fields)
+    if row["ranks"] == groups.get(row["group"] or ""):
+        row["ranks"] = ()
+    return Talk(**row)
 
 
 def begin_summary(summary: RankSummary, moment_ns: int) -> RankSummary:
@@ -120,7 +113,7 @@ def begin_summary(summary: RankSummary, moment_ns: int) -> RankSummary:
     windows[at, 0] = max(begin, moment_ns)
     return replace(
         summary,
-        windows=tuple((int(one), int(other)) for one, other in windows[kept]),
+        windows=tuple(map(tuple, windows[kept].tolist())),
         steps=tuple(summary.steps[each] for each in kept) if summary.steps else (),
         parts=parts,
         **tables,

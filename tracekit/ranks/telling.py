@@ -1,7 +1,7 @@
 """From joined recordings to what they say together: figures of all ranks, and why, of those that are read in full."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from statistics import median
 from typing import cast
 
@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from tracekit.ranks import findings
 from tracekit.ranks.digests import RankDigest, RankSummary
 from tracekit.ranks.fleets.accounts import account_ranks, exposed_of
-from tracekit.ranks.fleets.axes import Axis, find_axes, group_ranks
-from tracekit.ranks.fleets.collectives import CollectiveTable, Why
+from tracekit.ranks.fleets.axes import Axes, find_axes, group_ranks
+from tracekit.ranks.fleets.collectives import CollectiveTable
 from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.fleets.steps import Steps, lay_out_steps, list_step_rows, spread_by_step
 from tracekit.ranks.fleets.stragglers import LEAST_STEPS
-from tracekit.ranks.fleets.tested import explain_straggler, find_stragglers, sum_waits
+from tracekit.ranks.fleets.tested import find_stragglers, sum_waits
 from tracekit.ranks.job_figures import (
     OneCollective,
     RankNote,
@@ -33,14 +33,13 @@ from tracekit.ranks.job_figures import (
 )
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.joining import match_ranks
-from tracekit.ranks.late_ranks import LatePlaces, causes_of, explain_lateness
-from tracekit.ranks.lateness import Lateness, find_lateness
-from tracekit.ranks.overlap import price_overlap
+from tracekit.ranks.late_ranks import LatePlaces, explain_lateness, longest_waits
+from tracekit.ranks.lateness import find_lateness
+from tracekit.ranks.overlap import OverlapPrice, price_overlap
 from tracekit.ranks.stages import find_stages, peers_of
 from tracekit.ranks.statements import notes as statements
 from tracekit.ranks.stretches import draw_stretches
 from tracekit.ranks.work import compare_work
-from tracekit.ranks.world import count_steps
 
 #: So many of a rank's collectives are none of the others' where recordings are of different stretches of the job.
 MOSTLY_OTHER = 0.5
@@ -54,7 +53,7 @@ class Reduced(Struct, frozen=True):
     """What summaries tell of all ranks."""
 
     stages: tuple[tuple[int, ...], ...]
-    axes: tuple[Axis, ...]
+    axes: Axes
     steps: Steps
     rule: StragglerRule | None
     stragglers: tuple[Straggler, ...]
@@ -72,13 +71,13 @@ def reduce_ranks(joined: Joined) -> Reduced:
     summaries, clocks, waits = joined.job.digests, joined.clocks, joined.waits
     stages = find_stages(summaries)
     axes = find_axes(summaries, joined.job.size or len(summaries))
-    steps = lay_out_steps(summaries, stages, next((axis.places for axis in axes if axis.name == "expert"), {}))
-    tested = find_stragglers(summaries, steps, waits, joined.parts.talk, aligned=clocks.known)
-    uses = account_ranks(summaries, steps, waits, joined.skews_us)
+    steps = lay_out_steps(summaries, stages, axes.get("expert", {}))
     # By the shortest kernel waiting is bounded; who came last it does not say.
     waited = sum_waits(waits) if clocks.known else ()
-    stragglers = tuple(explain_straggler(each, steps, waited) for each in tested.found)
-    return Reduced(stages, axes, steps, tested.rule, stragglers, uses, waited)
+    rule, stragglers = find_stragglers(summaries, steps, waits, joined.parts.talk, waited, aligned=clocks.known)
+    return Reduced(
+        stages, axes, steps, rule, stragglers, account_ranks(summaries, steps, waits, joined.skews_us), waited
+    )
 
 
 def choose_explained(reduced: Reduced) -> tuple[int, ...]:
@@ -87,12 +86,9 @@ def choose_explained(reduced: Reduced) -> tuple[int, ...]:
     ranks = [use.rank for use in reduced.uses]
     if len(ranks) <= MOST_HELD:
         return tuple(ranks)
-    for_whom: dict[int, float] = {}
-    longest: dict[int, WaitedFor] = {}
+    for_whom, longest = defaultdict[int, float](float), longest_waits(reduced.waited)
     for each in reduced.waited:
-        for_whom[each.late] = for_whom.get(each.late, 0.0) + each.us
-        if each.late not in longest or each.us > longest[each.late].us:
-            longest[each.late] = each
+        for_whom[each.late] += each.us
     slow = [rank for each in reduced.stragglers if each.kind != "link" for rank in each.ranks[:1]]
     late = sorted(for_whom, key=lambda rank: (-for_whom[rank], rank))[:MOST_LATE]
     worst = max(reduced.uses, key=lambda use: (use.exposed_transfer_us or 0.0) / (use.span_us or 1.0)).rank
@@ -117,31 +113,41 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
     joined = replace(joined, digests={rank: each for rank, each in joined.digests.items() if rank in chosen})
     summaries, digests, steps = joined.job.digests, joined.digests, reduced.steps
     stages = tuple(some for each in reduced.stages if (some := tuple(rank for rank in each if rank in digests)))
-    work, lateness, places = compare_work(digests, stages), find_lateness(joined), LatePlaces(digests)
+    (uneven, slower), lateness, places = compare_work(digests, stages), find_lateness(joined), LatePlaces(digests)
     late = explain_lateness(lateness, reduced.waited, places)
-    slower = work.slower
     if len(digests) < len(summaries):
-        slower = _beside_all(slower, reduced.uses, peers_of(digests, stages))
-    uses = _with_digests(joined, reduced.uses, slower)
+        # Of few ranks the usual one may be slow itself: by as much as the figures of all ranks say.
+        by_all = {use.rank: use.slower for use in reduced.uses}
+        usual = {rank: median(by_all[one] for one in part) for part in peers_of(digests, stages) for rank in part}
+        slower = {rank: (1 + own) * (1 + usual[rank]) - 1 for rank, own in slower.items()}
+    prices = price_overlap(digests)
+    uses = tuple(
+        _with_digests(joined, use, prices[use.rank], slower[use.rank]) if use.rank in digests else use
+        for use in reduced.uses
+    )
     table, unmatched = CollectiveTable(joined), _unmatched(joined)
-    collectives, worst = table.by_kind(), _worst(table, lateness, places)
+    collectives, worst = table.by_kind(), table.singles(table.worst(), lateness, places)
     alike = _alike(joined, unmatched)
-    found = findings.find(joined, uses, collectives, late, work.uneven, stages, alike=alike)
+    found = tuple(findings.find(joined, uses, collectives, late, uneven, stages, alike=alike))
     staged = findings.find_uneven_stages(uses, steps.computed, reduced.stages) if alike else ()
     slow = findings.find_slow(reduced.stragglers, uses, found)
     marked = any(each.steps for each in summaries.values())
+    # Steps are what a rank is tested by: of fewer nobody can say whether it is slow by chance.
+    most_steps = max(each.step_count for each in summaries.values())
+    untested = len(summaries) > 1 and most_steps < LEAST_STEPS
+    not_tested = [statements.NotTested(steps=most_steps, least=LEAST_STEPS)] if untested else []
     return Ranks(
         world=joined.job.world(joined.clocks.hosts),
         clock=joined.clocks.told(),
-        steps=StepsRead(next(iter(summaries.values())).window, max(map(count_steps, summaries.values()))),
+        steps=StepsRead(next(iter(summaries.values())).window, most_steps),
         ranks=uses,
         collectives=collectives,
         late=late,
         unmatched=unmatched,
         waits=reduced.waited,
-        uneven=work.uneven,
+        uneven=uneven,
         findings=findings.in_order((*found, *staged, *slow), reduced.stragglers),
-        notes=(*notes_of(joined), *_not_tested(joined)),
+        notes=(*notes_of(joined), *not_tested),
         worst=worst,
         groups=group_ranks(summaries, uses, reduced.axes, steps),
         stragglers=reduced.stragglers,
@@ -154,57 +160,29 @@ def tell_ranks(joined: Joined, reduced: Reduced | None = None, *, drawn: bool = 
 
 def list_collectives(joined: Joined) -> tuple[OneCollective, ...]:
     """Every collective, in order of its start."""
-    why = {each.collective: Why(causes_of([each])) for each in find_lateness(joined)}
-    return CollectiveTable(joined).singles(range(joined.waits.collectives.height), why)
+    return CollectiveTable(joined).singles(range(joined.waits.collectives.height), find_lateness(joined))
 
 
-def _worst(table: CollectiveTable, lateness: Sequence[Lateness], places: LatePlaces) -> tuple[OneCollective, ...]:
-    """Those in which ranks waited longest, all together, and where each one's lateness was made."""
-    numbers = table.worst()
-    why = {
-        each.collective: Why(causes_of([each]), next(iter(places.of([each])), None))
-        for each in sorted(lateness, key=lambda one: one.collective)
-        if each.collective in numbers
-    }
-    return table.singles(numbers, why)
-
-
-def _beside_all(
-    slower: Mapping[int, float], uses: Sequence[RankUse], peers: Sequence[Sequence[int]]
-) -> dict[int, float]:
-    """Of few ranks the usual one may be slow itself: by as much as the figures of all ranks say."""
-    by_all = {use.rank: use.slower for use in uses}
-    usual = {rank: median(by_all[one] for one in part) for part in peers for rank in part}
-    return {rank: (1 + own) * (1 + usual[rank]) - 1 for rank, own in slower.items()}
-
-
-def _with_digests(joined: Joined, uses: Sequence[RankUse], slower: dict[int, float]) -> tuple[RankUse, ...]:
-    """With what only digests tell of some: exposed waiting to the nanosecond, the price of overlap, and how fast each
-    ran what all of them ran."""
-    prices = price_overlap(joined.digests)
-    waiting = joined.waits.parts["waiting"].to_numpy()
-    found = []
-    for use in uses:
-        if (digest := joined.digests.get(use.rank)) is not None:
-            price = prices[use.rank]
-            use = replace(
-                use,
-                **exposed_of(digest, waiting[joined.rows_of(use.rank)], told=use.waiting_us is not None),
-                overlap_price_us=price.price_us if price else None,
-                overlap_price_ci95=(price.low_us, price.high_us) if price else None,
-                slower=slower[use.rank],
-            )
-        found.append(use)
-    return tuple(found)
+def _with_digests(joined: Joined, use: RankUse, price: OverlapPrice | None, slower: float) -> RankUse:
+    """With what only the rank's digest tells: exposed waiting to the nanosecond, the price of overlap, and how fast it
+    ran what all ranks ran."""
+    waiting = joined.waits.parts["waiting"].to_numpy()[joined.rows_of(use.rank)]
+    return replace(
+        use,
+        **exposed_of(joined.digests[use.rank], waiting, told=use.waiting_us is not None),
+        overlap_price_us=price.price_us if price else None,
+        overlap_price_ci95=(price.low_us, price.high_us) if price else None,
+        slower=slower,
+    )
 
 
 def _alike(joined: Joined, unmatched: Sequence[UnmatchedCollectives]) -> bool:
     """Recordings of which most is not the others' show who was late in them, not in the job."""
-    other: dict[int, int] = {}
+    other = Counter[int]()
     for each in unmatched:
-        other[each.rank] = other.get(each.rank, 0) + each.count * (each.reason in OF_OTHERS)
-    parts = {rank: len(each.parts) for rank, each in joined.job.digests.items()}
-    return all(count < MOSTLY_OTHER * max(parts[rank], 1) for rank, count in other.items())
+        other[each.rank] += each.count * (each.reason in OF_OTHERS)
+    summaries = joined.job.digests
+    return all(count < MOSTLY_OTHER * max(len(summaries[rank].parts), 1) for rank, count in other.items())
 
 
 def _unmatched(joined: Joined) -> tuple[UnmatchedCollectives, ...]:
@@ -240,10 +218,3 @@ def notes_of(joined: Joined) -> tuple[RankNote, ...]:
             statements.UnmatchedCollectives(count=count, total_us=total_us, reason=reason, of=waits.parts.height)
         )
     return (*joined.job.notes, *notes)
-
-
-def _not_tested(joined: Joined) -> list[RankNote]:
-    """Steps are what a rank is tested by: of fewer nobody can say whether it is slow by chance."""
-    steps = max(map(count_steps, joined.job.digests.values()))
-    several = len(joined.job.digests) > 1
-    return [statements.NotTested(steps=steps, least=LEAST_STEPS)] if several and steps < LEAST_STEPS else []

@@ -10,9 +10,8 @@ from statistics import median_low
 
 from tracekit.ranks.compared.nouns import UnevenCollectives
 from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.fleets.parts import OF_ALL
 
-#: What all of a group take part in: who sends to one other rank does so by itself.
-OF_ALL = ("all", "from_root", "to_root")
 #: What a collective was, in the order in which the group's were issued: its name and its bytes.
 Issued = tuple[str, int | None]
 

@@ -3,8 +3,8 @@
 from statistics import median
 
 import polars as pl
-from msgspec import Struct
 
+from tracekit.ranks.activities import in_common_steps
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import UnevenKernel
 from tracekit.ranks.stages import Ranks, peers_of
@@ -15,20 +15,15 @@ LEAST_SHARE = 0.0005
 MOSTLY_SLOWER, LEAST_STEPS = 0.8, 3
 
 
-class Work(Struct, frozen=True):
-    """The compute of each rank beside the others'."""
-
-    uneven: tuple[UnevenKernel, ...]
-    #: Of kernels that all ranks ran equally often: a rank's time by the median rank's, less one.
-    slower: dict[int, float]
-
-
-def compare_work(digests: dict[int, RankDigest], stages: tuple[Ranks, ...]) -> Work:
-    """Kernels that ranks ran unequally often, and how fast each ran those that all ran alike. Of a pipeline ranks are
-    held against those of their own stage, of which one alone differs from nobody."""
+def compare_work(
+    digests: dict[int, RankDigest], stages: tuple[Ranks, ...]
+) -> tuple[tuple[UnevenKernel, ...], dict[int, float]]:
+    """Kernels that ranks ran unequally often; and of those that all ran equally often a rank's time by the median
+    rank's, less one. Of a pipeline ranks are held against those of their own stage, of which one alone differs from
+    nobody."""
     found = [_compare({rank: digests[rank] for rank in part}) for part in peers_of(digests, stages)]
-    uneven = sorted((one for each in found for one in each.uneven), key=lambda one: -abs(one.more_us))
-    return Work(tuple(uneven), {rank: slower for each in found for rank, slower in each.slower.items()})
+    uneven = sorted((one for some, _ in found for one in some), key=lambda one: -abs(one.more_us))
+    return tuple(uneven), {rank: slower for _, some in found for rank, slower in some.items()}
 
 
 def count_launches(digests: dict[int, RankDigest], peers: tuple[Ranks, ...]) -> dict[int, tuple[int, float]]:
@@ -64,47 +59,31 @@ def find_unsteady(digests: dict[int, RankDigest], peers: tuple[Ranks, ...]) -> f
 
 
 def _kernels(digests: dict[int, RankDigest], ranks: Ranks) -> dict[int, pl.DataFrame]:
-    """Kernels but communication. A recording may hold steps that others lack."""
-    common = set.intersection(*({*digests[rank].steps} for rank in ranks))
-    found: dict[int, pl.DataFrame] = {}
-    for rank in ranks:
-        own = digests[rank].activities.filter((pl.col("kind") == "kernel") & (pl.col("family") != "communication"))
-        steps = [at for at, step in enumerate(digests[rank].steps) if step in common]
-        found[rank] = own.filter(pl.col("step").is_in(steps)) if common else own
-    return found
+    """Kernels but communication, in the steps that all recorded."""
+    wanted = (pl.col("kind") == "kernel") & (pl.col("family") != "communication")
+    return {rank: own.filter(wanted) for rank, own in in_common_steps(digests, ranks).items()}
 
 
-def _compare(digests: dict[int, RankDigest]) -> Work:
-    frames = []
-    for rank, own in _kernels(digests, tuple(digests)).items():
-        lasting = pl.col("end_ns") - pl.col("start_ns")
-        frames.append(
-            own.group_by("name", maintain_order=True)
-            .agg(count=pl.len(), ns=lasting.sum())
-            .with_columns(rank=pl.lit(rank))
-        )
-    every, ranks = pl.concat(frames), [*digests]
+def _compare(digests: dict[int, RankDigest]) -> tuple[list[UnevenKernel], dict[int, float]]:
+    lasting = pl.col("end_ns") - pl.col("start_ns")
+    every = pl.concat(
+        own.group_by("name", maintain_order=True).agg(count=pl.len(), ns=lasting.sum()).with_columns(rank=pl.lit(rank))
+        for rank, own in _kernels(digests, tuple(digests)).items()
+    )
+    none = dict.fromkeys(digests, (0, 0))
     uneven: list[UnevenKernel] = []
-    alike: dict[int, int] = dict.fromkeys(ranks, 0)
+    alike = dict.fromkeys(digests, 0)
+    middle = median if len(digests) > 2 else min
     span_us = median((end - start) / 1e3 for digest in digests.values() for start, end in digest.windows)
     for (name,), rows in every.group_by("name", maintain_order=True):
-        found = {rank: (count, ns) for rank, count, ns in rows.select("rank", "count", "ns").iter_rows()}
-        counts = {rank: found.get(rank, (0, 0))[0] for rank in ranks}
-        if len(set(counts.values())) == 1:
-            for rank in ranks:
-                alike[rank] += found[rank][1]
-            continue
-        usual = median(counts.values()) if len(ranks) > 2 else min(counts.values())
-        usual_ns = (
-            median(found.get(rank, (0, 0))[1] for rank in ranks)
-            if len(ranks) > 2
-            else min(found.get(rank, (0, 0))[1] for rank in ranks)
-        )
-        for rank in ranks:
-            count, ns = found.get(rank, (0, 0))
+        found = none | {rank: (count, ns) for rank, count, ns in rows.select("rank", "count", "ns").iter_rows()}
+        counts, spent = zip(*found.values(), strict=True)
+        usual, usual_ns = middle(counts), middle(spent)
+        for rank, (count, ns) in found.items():
             more_us = (ns - usual_ns) / 1e3
-            if count != usual and abs(more_us) >= LEAST_SHARE * span_us:
+            if len({*counts}) == 1:
+                alike[rank] += ns
+            elif count != usual and abs(more_us) >= LEAST_SHARE * span_us:
                 uneven.append(UnevenKernel(rank, str(name), count, usual, more_us))
     usual_alike = median(alike.values())
-    slower = {rank: ns / usual_alike - 1 if usual_alike else 0.0 for rank, ns in alike.items()}
-    return Work(tuple(uneven), slower)
+    return uneven, {rank: ns / usual_alike - 1 if usual_alike else 0.0 for rank, ns in alike.items()}

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
-from typing import Generic, TypeVar
+from typing import Generic
 
 import numpy as np
 import polars as pl
@@ -11,12 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
-from tracekit.ranks.digests import RankDigest, RankSummary
+from tracekit.ranks.digests import RankDigest, RankRecording, Recorded
 from tracekit.ranks.job_figures import RankNote, World
 from tracekit.ranks.statements import notes as statements
-
-Recorded = TypeVar("Recorded", bound=RankDigest | RankSummary)
-
 
 #: Recordings of one job are begun at about the same time, by clocks of hosts that differ by less.
 APART_NS = 600 * 10**9
@@ -49,7 +46,7 @@ class Job(Struct, Generic[Recorded], frozen=True):
                 notes.append(
                     statements.RankDamaged(each.path, rank=rank, truncated=each.truncated, skipped=each.skipped)
                 )
-        steps = {rank: count_steps(each) for rank, each in self.digests.items()}
+        steps = {rank: each.step_count for rank, each in self.digests.items()}
         if len(set(steps.values())) > 1:
             usual = Counter(steps.values()).most_common(1)[0][0]
             others = [rank for rank, count in steps.items() if count != usual]
@@ -105,7 +102,7 @@ def gather_job(digests: Sequence[Recorded], left_out: Iterable[RankNote] = ()) -
     return Job(dict(sorted(found.items())), size, tuple(notes))
 
 
-def _apart_ns(digests: Sequence[RankDigest | RankSummary]) -> dict[int, int]:
+def _apart_ns(digests: Sequence[RankRecording]) -> dict[int, int]:
     """By their places those that were begun at another time than most, and how much later by their clocks; none where
     no time has most of them."""
     if not digests:
@@ -123,11 +120,6 @@ def _apart_ns(digests: Sequence[RankDigest | RankSummary]) -> dict[int, int]:
 def notes_of_unread(errors: Iterable[TracekitError]) -> list[RankNote]:
     """Of recordings that are left out because they could not be read."""
     return [statements.Unreadable(reason=str(error)) for error in errors]
-
-
-def count_steps(recorded: RankDigest | RankSummary) -> int:
-    """How many steps, or named spans, were recorded; of a whole recording 1."""
-    return len(recorded.steps) or 1
 
 
 def begin_at(digest: RankDigest, moment_ns: int) -> RankDigest:

@@ -25,3 +25,15 @@ def holm(chances: Sequence[float]) -> list[float]:
         most = max(most, min(1.0, float(chances[at]) * (len(chances) - place)))
         found[int(at)] = most
     return found
+
+
+def chance_of_as_many(met: int, count: int, share: float) -> float:
+    """How likely so many or more of `count` are, each by itself with that likelihood."""
+    if not 0 < share < 1:
+        return float(share > 0)
+    logs = [
+        math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
+        + k * math.log(share) + (count - k) * math.log1p(-share)
+        for k in range(met, count + 1)
+    ]  # fmt: skip
+    return sum(math.exp(each) for each in logs)

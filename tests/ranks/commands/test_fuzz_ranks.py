@@ -22,8 +22,8 @@ from tests.ranks.fleets.grown import make_fleet
 from tests.ranks.jobs import simulate
 
 from tracekit.errors import TracekitError
-from tracekit.ranks.digest_file import END_BYTES, MAGIC, TABLES, digest_bytes, footer_bytes
-from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.digest_file import END_BYTES, MAGIC, digest_bytes, footer_bytes
+from tracekit.ranks.digests import COLUMNS, RankDigest
 from tracekit.ranks.reading import telling
 from tracekit.ranks.reading.loading import RanksReading
 
@@ -129,7 +129,7 @@ def fleet() -> list[RankDigest]:
 
 def first_steps(digest: RankDigest, count: int) -> RankDigest:
     over = digest.windows[count - 1][1]
-    tables = {name: getattr(digest, name).filter(pl.col("end_ns") <= over) for name in TABLES}
+    tables = {name: getattr(digest, name).filter(pl.col("end_ns") <= over) for name in COLUMNS}
     return replace(digest, windows=digest.windows[:count], steps=digest.steps[:count], **tables)
 
 

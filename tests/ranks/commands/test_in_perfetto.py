@@ -34,7 +34,8 @@ def test_the_ranks_of_a_job_are_on_one_clock_with_arrows_from_the_last_to_those_
     find_ui()
     places = (str(unpack_dlrm(tmp_path / "job")),)
     path = merge(places, None, "auto", None, tmp_path / "perfetto.json.gz")
-    digests = {each.rank: each for each in read_ranks(find_recordings(places), RanksReading(cached=False))}
+    read = read_ranks(find_recordings(places), RanksReading(cached=False))
+    digests = {each.rank: each for each in read.values()}
     page = show(path, link_to(path))
     assert page.errors() == [] == page.dialogs()
     found = {(row["process"], row["category"]): row for row in page.rows(BY_KIND)}

@@ -38,7 +38,7 @@ def test_a_group_s_description_says_its_axis(text: str, purpose: str | None) -> 
 
 def test_a_rank_s_place_is_its_place_in_its_group() -> None:
     summaries = dict(enumerate(make_fleet().summaries()))
-    axes = {axis.name: axis.places for axis in find_axes(summaries, SHAPE.size)}
+    axes = find_axes(summaries, SHAPE.size)
     assert axes["tensor"][30] == 30 % SHAPE.tensor
     assert axes["data"][30] == 30 // SHAPE.tensor % SHAPE.data
     assert axes["pipeline"][30] == 30 // (SHAPE.tensor * SHAPE.data)

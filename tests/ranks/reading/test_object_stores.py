@@ -78,7 +78,7 @@ def test_digests_go_from_store_to_store_and_are_read_there(bucket: str, tmp_path
     told = [invoke("ranks", place, "-q") for place in (f"{bucket}/digests", f"{bucket}/job", tmp_path)]
     assert [each.exit_code for each in told] == [0, 0, 0]
     assert len({each.stdout for each in told}) == 1
-    fleet = [each for _, each in read_fleet(find_recordings([f"{bucket}/digests"]), RanksReading())]
+    fleet = [*read_fleet(find_recordings([f"{bucket}/digests"]), RanksReading()).values()]
     assert [each.rank for each in fleet] == [0, 1] and all(len(each.parts) == 1 for each in fleet)
 
 

@@ -34,7 +34,7 @@ from tracekit.report.thirty_lines import MOST_LINES
 def digests(tmp_path_factory: pytest.TempPathFactory) -> list[RankDigest]:
     """Of the recordings of eight ranks."""
     folder = unpack_dlrm(tmp_path_factory.mktemp("recorded"))
-    return read_ranks(find_recordings([str(folder)]), RanksReading(cached=False))
+    return [*read_ranks(find_recordings([str(folder)]), RanksReading(cached=False)).values()]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_a_digest_stands_for_its_trace(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_collectives_of_cuda_graphs_are_matched_by_order() -> None:
-    told = join_ranks(read_ranks(find_recordings([str(DATA)]), RanksReading("whole", cached=False)))
+    told = join_ranks([*read_ranks(find_recordings([str(DATA)]), RanksReading("whole", cached=False)).values()])
     first, second = told.ranks
     assert (first.waiting_us, first.transfer_us, first.last_arrivals) == pytest.approx((69.3, 321.1, 13), abs=0.06)
     assert (second.waiting_us, second.transfer_us, second.last_arrivals) == pytest.approx((21.6, 321.3, 23), abs=0.06)
@@ -215,10 +215,10 @@ def test_the_table_of_collectives_has_a_row_for_each_rank(dlrm: Path, tmp_path: 
 def test_workers_read_what_one_process_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places = find_recordings([str(DATA)])
     reading = RanksReading("whole", cached=False)
-    alone = [digest_bytes(each) for each in read_ranks(places, reading)]
+    alone = [digest_bytes(each) for each in read_ranks(places, reading).values()]
     monkeypatch.setattr(many_files, "WORTH_A_PROCESS_BYTES", 0)
     monkeypatch.setattr(many_files, "usable_cores", lambda: 2)
-    assert [digest_bytes(each) for each in read_ranks(places, reading)] == alone
+    assert [digest_bytes(each) for each in read_ranks(places, reading).values()] == alone
     (tmp_path / "rank2.json").write_text("no trace")
     with pytest.raises(TracekitError, match="is not a trace"):
         read_ranks([*places, str(tmp_path / "rank2.json")], reading)
@@ -229,7 +229,7 @@ def test_ranks_are_told_by_their_files_names_where_recordings_do_not_say(tmp_pat
         talk = make_kernel(100 + rank, 200, name="ncclDevKernel_AllReduce_Sum")
         write_trace(tmp_path, [make_kernel(0, 100), talk]).rename(tmp_path / f"job_rank{rank}_step_2.json")
     (tmp_path / "settings.json").write_text("{}")
-    digests = read_ranks(find_recordings([str(tmp_path)]), RanksReading(cached=False))
+    digests = [*read_ranks(find_recordings([str(tmp_path)]), RanksReading(cached=False)).values()]
     assert [each.rank for each in digests] == [3, 11]
     assert [each.waiting_us for each in join_ranks(digests).ranks] == [8, 0]
 
@@ -258,7 +258,7 @@ def test_in_a_folder_of_two_jobs_what_is_left_out_is_named(tmp_path: Path) -> No
     (tmp_path / "settings.json").write_text("{}")
     found = find_recordings([str(tmp_path)])
     assert [Path(each).stem for each in found] == ["a-rank0", "b-rank0", "a-rank1", "other"]
-    notes = join_ranks(read_ranks(found, RanksReading(cached=False))).notes
+    notes = join_ranks([*read_ranks(found, RanksReading(cached=False)).values()]).notes
     assert {Path(each.subject).stem for each in notes if isinstance(each, RankTwice)} == {"b-rank0", "other"}
 
 
@@ -284,7 +284,7 @@ def test_of_a_run_of_ranks_the_recordings_of_one_form_are_found(tmp_path: Path) 
 )
 def test_the_rank_with_a_planted_kernel_is_found(job: str, planted_us: float, is_late: bool, tmp_path: Path) -> None:
     unpack("shared_gpu", tmp_path)
-    told = join_ranks(read_ranks(find_recordings([str(tmp_path / job)]), RanksReading(cached=False)))
+    told = join_ranks([*read_ranks(find_recordings([str(tmp_path / job)]), RanksReading(cached=False)).values()])
     found = {each.code: each for each in told.findings}
     more, late = found["uneven_work"], found.get("late_rank")
     assert (more.rank, more.facts["count"], more.facts["usual_count"]) == (1, 3, 0)

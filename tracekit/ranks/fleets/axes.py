@@ -5,9 +5,9 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
 from tracekit.ranks.digests import RankSummary
 from tracekit.ranks.fleets.steps import Steps
@@ -23,18 +23,18 @@ NAMES = (
     ("data", re.compile(r"data|(^|_)(dp|ddp|e?fsdp|edp|dp_shard|dp_replicate|shard|replicate)(_|$)", re.IGNORECASE)),
 )
 
+#: Figures of a rank of which groups have the medians.
+OF_GROUPS = ("span_us", "compute_us", "exposed_transfer_us", "exposed_waiting_us", "idle_us")
 #: Groups of several axes at once, or of a part of one.
 OF_SEVERAL = re.compile(r"_and_|_in_|partial", re.IGNORECASE)
 
 
-class Axis(Struct, frozen=True):
-    """`places` has each rank's place in its group."""
-
-    name: str  #: tensor, data, pipeline, expert, context; of experts alone `expert tensor`; else `groups of 16`.
-    places: dict[int, int]
+#: Of each axis each rank's place in its group. Axes are called tensor, data, pipeline, expert, context; of experts
+#: alone `expert tensor`; else `groups of 16`.
+Axes = dict[str, dict[int, int]]
 
 
-def find_axes(summaries: dict[int, RankSummary], size: int) -> tuple[Axis, ...]:
+def find_axes(summaries: dict[int, RankSummary], size: int) -> Axes:
     """One for each purpose that groups have; of groups without one, for each size whose groups are disjoint."""
     purposes: dict[str, set[tuple[int, ...]]] = defaultdict(set)
     unnamed: dict[int, set[tuple[int, ...]]] = defaultdict(set)
@@ -43,19 +43,13 @@ def find_axes(summaries: dict[int, RankSummary], size: int) -> tuple[Axis, ...]:
         for name, ranks in each.groups.items():
             if not 1 < len(ranks) < size:
                 continue
-            purpose = _purpose(each.purposes.get(name, ""))
-            if purpose is None and ranks in pairs:
-                purpose = "pipeline"
-            if purpose is not None:
-                purposes[purpose].add(ranks)
-            else:
-                unnamed[len(ranks)].add(ranks)
+            purpose = _purpose(each.purposes.get(name, "")) or ("pipeline" if ranks in pairs else None)
+            (purposes[purpose] if purpose else unnamed[len(ranks)]).add(ranks)
     named = {ranks for some in purposes.values() for ranks in some}
     for length, some in sorted(unnamed.items()):
         if some - named:
             purposes.setdefault(f"groups of {length}", set()).update(some - named)
-    axes = (Axis(name, _places(some)) for name, some in purposes.items())
-    return tuple(axis for axis in axes if axis.places)
+    return {name: places for name, some in purposes.items() if (places := _places(some))}
 
 
 def _purpose(text: str) -> str | None:
@@ -87,18 +81,17 @@ def _places(groups: set[tuple[int, ...]]) -> dict[int, int]:
 
 
 def group_ranks(
-    summaries: dict[int, RankSummary], uses: Sequence[RankUse], axes: Sequence[Axis], steps: Steps
+    summaries: dict[int, RankSummary], uses: Sequence[RankUse], axes: Axes, steps: Steps
 ) -> tuple[RankGroup, ...]:
     """Ranks by host, and by their place on each axis. Of a pipeline the places are compared with each other, of experts
     with the stage; else ranks with those that do the same work."""
     hosts = {rank: each.host_name for rank, each in summaries.items() if each.host_name is not None}
+    divided: dict[str, Mapping[int, str | int]] = {"host": hosts, **axes}
     others = {"pipeline": np.zeros_like(steps.peers), "expert": steps.stages}
     usual = known_median(steps.shares, axis=1)
     apart = {name: known_median(shares_of_steps(steps.own, some), axis=1) for name, some in others.items()}
     found = []
-    every: list[tuple[str, Mapping[int, str | int]]] = [("host", hosts)]
-    every += [(axis.name, axis.places) for axis in axes]
-    for name, places in every:
+    for name, places in divided.items():
         members: dict[str | int, list[int]] = defaultdict(list)
         for row, rank in enumerate(summaries):
             if rank in places:
@@ -108,19 +101,9 @@ def group_ranks(
         excesses = apart.get(name, usual)
         for place, rows in sorted(members.items(), key=lambda item: f"{item[0]:0>9}"):
             some = [uses[row] for row in rows]
-            found.append(
-                RankGroup(
-                    name,
-                    str(place),
-                    tuple(each.rank for each in some),
-                    float(np.median([each.span_us for each in some])),
-                    float(np.median([each.compute_us for each in some])),
-                    _middle(each.exposed_transfer_us for each in some),
-                    _middle(each.exposed_waiting_us for each in some),
-                    float(np.median([each.idle_us for each in some])),
-                    _middle(excesses[rows]),
-                )
-            )
+            medians: dict[str, Any] = {each: _middle(getattr(use, each) for use in some) for each in OF_GROUPS}
+            ranks = tuple(use.rank for use in some)
+            found.append(RankGroup(name, str(place), ranks, **medians, excess=_middle(excesses[rows])))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.interval import Floats, Ints
@@ -48,6 +48,10 @@ class Offset(Struct, frozen=True):
     drift: float = 0.0
     since_ns: int = 0
 
+    def moved(self, own_ns: Ints) -> Ints:
+        moved: Ints = own_ns + np.rint(self.offset_ns + self.drift * (own_ns - self.since_ns)).astype(np.int64)
+        return moved
+
 
 class Clocks(Struct, frozen=True):
     """The clocks of all ranks. `base_ns` keeps numbers small: common times count from it."""
@@ -59,7 +63,7 @@ class Clocks(Struct, frozen=True):
     uncertainty_ns: float | None
     hosts: int
     #: Between ends of one collective no more is possible.
-    tolerance_ns: float = field(default=float("inf"))
+    tolerance_ns: float = float("inf")
     #: Whether each collective that names join was under way on all its ranks at one moment.
     at_once: bool = False
     #: Where they are not known: ranks whose ends fit no line through the others'.
@@ -72,11 +76,7 @@ class Clocks(Struct, frozen=True):
     def common(self, rank: int, own_ns: Ints) -> Ints:
         """Times of a rank's own recording on the common clock."""
         since = own_ns + (self.origins[rank] - self.base_ns)
-        own = self.offsets.get(rank, Offset())
-        if not own.offset_ns and not own.drift:
-            return since
-        moved: Ints = since + np.rint(own.offset_ns + own.drift * (since - own.since_ns)).astype(np.int64)
-        return moved
+        return self.offsets[rank].moved(since) if rank in self.offsets else since
 
     def common_of(self, ranks: Ints, since: Ints) -> Ints:
         """The same of times of several ranks, as `one_clock` gives them."""
@@ -126,7 +126,10 @@ def align_clocks(recordings: Mapping[int, RankRecording], joined: pl.DataFrame) 
     # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
     known = known.with_columns(number=pl.Series(of_each.of_row))
     hosts = _hosts(recordings, known)
-    offsets, unaligned = _offsets(_lone_clocks(hosts, recordings), known)
+    # Unnamed hosts are taken for one where their clocks are close: each of their ranks gets a line of its own.
+    named = [host for host in hosts if recordings[host[0]].host_name is not None]
+    lone = [(rank,) for host in hosts if host not in named for rank in host]
+    offsets, unaligned = _offsets(hosts if len(hosts) == 1 else [*named, *lone], known)
     if unaligned:
         offsets, unaligned = _offsets(hosts, known)
     moved = replace(plain, offsets=offsets, basis="aligned", hosts=len(hosts))
@@ -144,14 +147,6 @@ def align_clocks(recordings: Mapping[int, RankRecording], joined: pl.DataFrame) 
         tolerance_ns=_tolerance_ns(usual),
         at_once=len(hosts) == 1 and unmoved is not None,
     )
-
-
-def _lone_clocks(hosts: list[tuple[int, ...]], recordings: Mapping[int, RankRecording]) -> list[tuple[int, ...]]:
-    """Unnamed hosts are taken for one where their clocks are close: each of their ranks gets a line of its own."""
-    if len(hosts) == 1:
-        return hosts
-    named = [host for host in hosts if recordings[host[0]].host_name is not None]
-    return [*named, *((rank,) for host in hosts if host not in named for rank in host)]
 
 
 def _tolerance_ns(usual: float) -> float:
@@ -176,8 +171,8 @@ def _from_others(known: pl.DataFrame) -> list[Floats]:
     """Of each rank, in the order of its collectives' ends: how much earlier the median of the others' was."""
     ordered = known.sort("collective", "end")
     end = ordered["end"].to_numpy()
-    counts = ordered.group_by("collective", maintain_order=True).len()["len"].to_numpy()
-    first, count = (np.repeat(each, counts) for each in (np.cumsum(counts) - counts, counts))
+    runs = Runs(ordered["collective"].to_numpy())
+    first, count = runs.first[runs.of_row], runs.counts[runs.of_row]
     place = np.arange(len(end)) - first
     # The middle ones of all but one, whose place is taken by the next.
     low, high = (end[first + middle + (middle >= place)] for middle in (count // 2 - 1, (count - 1) // 2))
@@ -199,7 +194,7 @@ def _hosts(recordings: Mapping[int, RankRecording], known: pl.DataFrame) -> list
     others = known.filter(pl.col("rank").is_in([rank for rank in ranks if recordings[rank].host_name is None]))
     for (rank,), table in others.partition_by("rank", as_dict=True, maintain_order=True).items():
         number, ends = table["number"].to_numpy(), table["end"].to_numpy()
-        agree = (at for at, some in enumerate(sums) if _agree(_differences(some, number, ends)))
+        agree = (at for at, some in enumerate(sums) if _agree(some[number], ends))
         at = next(agree, len(sums))
         if at == len(sums):
             nameless.append([])
@@ -207,13 +202,6 @@ def _hosts(recordings: Mapping[int, RankRecording], known: pl.DataFrame) -> list
         nameless[at].append(rank)
         sums[at][number] += np.stack((ends, np.ones(len(ends))), axis=1)
     return sorted(tuple(sorted(host)) for host in (*named.values(), *nameless))
-
-
-def _differences(sums: Floats, number: Ints, ends: Ints) -> Floats:
-    """Of each collective of a rank and a host: when the rank's part ended, and how much earlier the host's did."""
-    there = sums[number]
-    both = there[:, 1] > 0
-    return np.stack((ends[both], there[both, 0] / there[both, 1] - ends[both]), axis=1)
 
 
 def _offsets(hosts: list[tuple[int, ...]], known: pl.DataFrame) -> tuple[dict[int, Offset], list[int]]:
@@ -249,15 +237,19 @@ def _add_middles(middles: Floats, number: Ints, ends: Ints | Floats) -> None:
     middles[runs.numbers] = runs.medians(ends[fresh])
 
 
-def _agree(apart: Floats) -> bool:
-    """Whether differences are small, and do not grow over the recording: clocks that drift cross once."""
-    if not len(apart) or abs(float(np.median(apart[:, 1]))) > ONE_CLOCK_NS:
+def _agree(sums: Floats, ends: Ints) -> bool:
+    """Whether a rank's parts of collectives end when a host's do, of which the sum and the number are known:
+    differences are small, and do not grow over the recording: clocks that drift cross once."""
+    both = sums[:, 1] > 0
+    sums, ends = sums[both], ends[both]
+    apart = sums[:, 0] / sums[:, 1] - ends
+    if not len(apart) or abs(float(np.median(apart))) > ONE_CLOCK_NS:
         return False
     half = len(apart) // 2
     if half < LEAST_FOR_DRIFT:
         return True
-    ordered = apart[np.argsort(apart[:, 0])]
-    return abs(float(np.median(ordered[:half, 1]) - np.median(ordered[half:, 1]))) <= ONE_CLOCK_NS
+    ordered = apart[np.argsort(ends)]
+    return abs(float(np.median(ordered[:half]) - np.median(ordered[half:]))) <= ONE_CLOCK_NS
 
 
 def _offset(number: Ints, ends: Ints, middles: Floats) -> Offset | None:

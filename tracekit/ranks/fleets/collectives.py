@@ -1,19 +1,17 @@
 """What was each collective of a job, one by one and by kind?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
 
 from tracekit import interval
 from tracekit.interval import Floats
 from tracekit.ranks.activities import compute_of
-from tracekit.ranks.digests import Talk
+from tracekit.ranks.fleets.accounts import bare_share
 from tracekit.ranks.fleets.runs import Runs
 from tracekit.ranks.job_figures import (
-    CauseShare,
     CollectiveClass,
     CollectivePart,
     CollectiveUse,
@@ -23,6 +21,8 @@ from tracekit.ranks.job_figures import (
     RankWait,
 )
 from tracekit.ranks.joined import Joined
+from tracekit.ranks.late_ranks import LatePlaces, causes_of
+from tracekit.ranks.lateness import Lateness
 from tracekit.ranks.links import peak_gbps
 
 #: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
@@ -39,13 +39,6 @@ VARYING = "all_to_all"
 MOST_WORST = 20
 
 
-class Why(Struct, frozen=True):
-    """Of one collective what made its last rank late, and where."""
-
-    causes: tuple[CauseShare, ...]
-    where: str | None = None
-
-
 def class_of(waiting: float, transfer: float) -> CollectiveClass:
     """What most of a time over ranks is."""
     share = waiting / max(waiting + transfer, 1e-9)
@@ -57,7 +50,7 @@ class CollectiveTable:
 
     def __init__(self, joined: Joined) -> None:
         self.joined = joined
-        waits = joined.waits
+        waits, talk = joined.waits, joined.parts.talk
         rows = waits.parts.select(
             *("rank", "talk", "start", "step"),
             exposed=pl.Series(_exposed(joined)),
@@ -66,12 +59,15 @@ class CollectiveTable:
         rows = waits.members.drop("late").hstack(rows[waits.members["part"]])
         self.runs = Runs(waits.members["collective"].to_numpy())
         singles = waits.collectives.with_columns(talk=rows["talk"][self.runs.first])
-        kinds: dict[tuple[object, ...], int] = {}
         known = singles.select("talk", "group", "how").unique(maintain_order=True)
-        numbers = [
-            kinds.setdefault((*_told(joined.parts.talk[talk]), *others), len(kinds))
-            for talk, *others in known.iter_rows()
-        ]
+        kinds: dict[tuple[object, ...], int] = {}
+        numbers = []
+        for at, *others in known.iter_rows():
+            each = talk[at]
+            # What ranks give each other in an all-to-all differs from one to the next.
+            width = None if each.collective == VARYING else each.bytes
+            key = (each.collective, each.group, each.size, each.dtype, width, *others)
+            numbers.append(kinds.setdefault(key, len(kinds)))
         known = known.with_columns(kind=pl.Series(numbers, dtype=pl.Int64))
         #: Each collective at its number, and its parts.
         self.alone = singles.join(known, on=["talk", "group", "how"], maintain_order="left")
@@ -90,8 +86,12 @@ class CollectiveTable:
         longest = np.argsort(-waited, kind="stable")[:MOST_WORST]
         return tuple(longest[waited[longest] > 0].tolist())
 
-    def singles(self, numbers: Sequence[int], why: Mapping[int, Why]) -> tuple[OneCollective, ...]:
-        """These, each alone."""
+    def singles(
+        self, numbers: Sequence[int], lateness: Iterable[Lateness], places: LatePlaces | None = None
+    ) -> tuple[OneCollective, ...]:
+        """These, each alone, with what made its last rank late, and where, if `places` are asked."""
+        why = {each.collective: each for each in lateness if each.collective in numbers}
+        where = {at: next(iter(places.of([why[at]])), None) for at in sorted(why)} if places else {}
         rows = self.rows.filter(pl.col("collective").is_in(numbers))
         known, zero = self.joined.clocks.known, self.joined.zero_ns
         members = {number: table for (number,), table in rows.partition_by("collective", as_dict=True).items()}
@@ -103,9 +103,7 @@ class CollectiveTable:
                 CollectivePart(rank, (start - zero) / 1e3 if known else None, waited / 1e3, (lasted - waited) / 1e3)
                 for rank, start, waited, lasted in table.select("rank", "start", "waiting", "lasting").iter_rows()
             )
-            rank, step = table.row(0, named=True)["rank"], table["step"][0]
-            steps = self.joined.job.digests[rank].steps
-            reason = why.get(number, Why(()))
+            steps = self.joined.job.digests[parts[0].rank].steps
             found.append(
                 OneCollective(
                     **figures[number],
@@ -113,68 +111,59 @@ class CollectiveTable:
                     last_rank=self.alone["last_rank"][number] if known else None,
                     parts=parts,
                     number=number + 1,
-                    step=steps[step] if steps else None,
-                    causes=reason.causes,
-                    where=reason.where,
+                    step=steps[table["step"][0]] if steps else None,
+                    causes=causes_of([why[number]]) if number in why else (),
+                    where=where.get(number),
                 )
             )
         return tuple(found)
 
-    def _figures(self, of: str, rows: pl.DataFrame) -> list[dict[str, Any]]:
+    def _figures(self, of: str, rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         """The fields of a `CollectiveUse` for each kind, or each collective: sums over the collectives of it."""
-        transfer = pl.col("lasting") - pl.col("waiting")
+        transfer, clocks, digests = pl.col("lasting") - pl.col("waiting"), self.joined.clocks, self.joined.job.digests
         sums = rows.group_by(of, maintain_order=True).agg(
+            pl.col("waiting", "exposed").sum(),
             first=pl.col("collective").first(),
             transfer=transfer.sum(),
             usual=transfer.median(),
-            waiting=pl.col("waiting").sum(),
-            exposed=pl.col("exposed").sum(),
         )
         waited = rows.group_by(of, "rank", maintain_order=True).agg(pl.col("waiting").sum()).sort(of, "rank")
         waits = _listed(waited, of, lambda rank, ns: RankWait(rank, ns / 1e3))
         single = self.alone[rows["collective"].unique().sort()]
         sums = sums.hstack(self.alone[sums["first"]].select("talk", "group", "how"))
-        of_each = single.group_by(of).agg(pl.col("spread").median(), pl.len())
-        spreads = {at: (spread, count) for at, spread, count in of_each.iter_rows()}
-        late = single.filter((pl.col("spread") > 0) & (pl.col("last_rank") >= 0))
-        late = (
-            late.group_by(of, "last_rank", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+        sums = sums.join(
+            single.group_by(of).agg(pl.col("spread").median(), count=pl.len()), on=of, maintain_order="left"
         )
-        lates = _listed(late, of, RankTimes)
+        late = single.filter((pl.col("spread") > 0) & (pl.col("last_rank") >= 0))
+        late = late.group_by(of, "last_rank", maintain_order=True).len()
+        lates = _listed(late.sort("len", descending=True, maintain_order=True), of, RankTimes)
         widths, given = self._varying(of, rows)
-        found = []
         for row in sums.iter_rows(named=True):
-            at, talk = row[of], self.joined.parts.talk[row["talk"]]
-            more = {"late_ranks": tuple(lates.get(at, ())), "waiting_us": tuple(waits[at])}
-            width = widths.get(at, talk.bytes)
-            spread, count = spreads[at]
-            found.append(
-                {"count": count, "rank_bytes": given.get(at, ())} | self._figures_of(talk, width, row, spread) | more
-            )
-        return found
-
-    def _figures_of(self, talk: Talk, width: int | None, row: dict[str, Any], spread_ns: float) -> dict[str, Any]:
-        clocks, ranks = self.joined.clocks, self.joined.waits.groups[row["group"]]
-        kind = class_of(row["waiting"], row["transfer"])
-        unsure = kind != "transfer" and spread_ns <= (clocks.uncertainty_ns or 0.0)
-        n = talk.size if talk.size is not None else len(ranks)
-        algorithm = width / row["usual"] if width is not None and row["usual"] > 0 else None
-        factor = BUS_FACTORS.get(talk.collective)
-        return {
-            "name": talk.collective,
-            "group": talk.group,
-            "ranks": ranks,
-            "dtype": talk.dtype,
-            "bytes": width,
-            "transfer_us": row["transfer"] / 1e3,
-            "arrival_spread_us": spread_ns / 1e3 if clocks.known else None,
-            "algbw_gbps": algorithm,
-            "busbw_gbps": algorithm * factor(n) if algorithm and factor and n else algorithm,
-            "peak_gbps": peak_gbps(self.joined.job.digests, ranks, clocks.hosts),
-            "exposed_transfer_us": row["exposed"] / 1e3,
-            "kind": "inconclusive" if not clocks.known or unsure else kind,
-            "matched_by": row["how"],
-        }
+            at, talk, ranks = row[of], self.joined.parts.talk[row["talk"]], self.joined.waits.groups[row["group"]]
+            width, size = widths.get(at, talk.bytes), talk.size if talk.size is not None else len(ranks)
+            kind = class_of(row["waiting"], row["transfer"])
+            unsure = kind != "transfer" and row["spread"] <= (clocks.uncertainty_ns or 0.0)
+            algorithm = width / row["usual"] if width is not None and row["usual"] > 0 else None
+            factor = BUS_FACTORS.get(talk.collective)
+            yield {
+                "name": talk.collective,
+                "group": talk.group,
+                "ranks": ranks,
+                "dtype": talk.dtype,
+                "bytes": width,
+                "count": row["count"],
+                "transfer_us": row["transfer"] / 1e3,
+                "arrival_spread_us": row["spread"] / 1e3 if clocks.known else None,
+                "late_ranks": tuple(lates.get(at, ())),
+                "waiting_us": tuple(waits[at]),
+                "algbw_gbps": algorithm,
+                "busbw_gbps": algorithm * factor(size) if algorithm and factor and size else algorithm,
+                "peak_gbps": peak_gbps(digests, ranks, clocks.hosts),
+                "exposed_transfer_us": row["exposed"] / 1e3,
+                "kind": "inconclusive" if not clocks.known or unsure else kind,
+                "matched_by": row["how"],
+                "rank_bytes": given.get(at, ()),
+            }
 
     def _varying(self, of: str, rows: pl.DataFrame) -> tuple[dict[int, int | None], dict[int, tuple[RankBytes, ...]]]:
         """Of all-to-alls the bytes of the rank with most, of several the median; and what each rank gave and took, none
@@ -201,12 +190,6 @@ class CollectiveTable:
         return widths, {at: tuple(each) for at, each in _listed(said.drop("said"), of, RankBytes).items()}
 
 
-def _told(talk: Talk) -> tuple[object, ...]:
-    """What ranks give each other in an all-to-all differs from one to the next."""
-    width = None if talk.collective == VARYING else talk.bytes
-    return talk.collective, talk.group, talk.size, talk.dtype, width
-
-
 def _listed(table: pl.DataFrame, of: str, made: Any) -> dict[int, list[Any]]:
     found: dict[int, list[Any]] = {}
     for at, *values in table.select(of, pl.exclude(of)).iter_rows():
@@ -218,10 +201,8 @@ def _exposed(joined: Joined) -> Floats:
     """Of each part's transfer what no compute covers, in nanoseconds: where only a summary is read, by the share of the
     whole part."""
     parts = joined.waits.parts
-    lasting, covered = (parts["end"] - parts["start"]).to_numpy(), parts["covered"].to_numpy()
-    waiting = np.maximum(parts["waiting"].to_numpy(), 0)
-    bare = np.clip(1 - covered / np.maximum(lasting, 1), 0, 1)
-    exposed: Floats = (lasting - waiting) * bare
+    waiting = parts["waiting"].clip(0).to_numpy()
+    exposed: Floats = ((parts["end"] - parts["start"]).to_numpy() - waiting) * bare_share(parts)
     for rank, digest in joined.digests.items():
         own = joined.rows_of(rank)
         starts, ends = (digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns"))

@@ -1,8 +1,7 @@
 """Which collectives of several ranks end at once? Where names cannot tell, equal ends can: all ranks leave a barrier
 within microseconds of each other."""
 
-import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from tracekit.interval import Floats, Ints
 from tracekit.ranks.fleets.clocks import LEAST_FOR_DRIFT, MOST_DRIFT, ONE_CLOCK_NS, slope
+from tracekit.statistics.chance import chance_of_as_many
 
 #: Ranks of one group, or two that are neighbours in its ring, leave this close to each other: mostly, and hardly ever
 #: further apart than the second.
@@ -30,14 +30,6 @@ FINER, LEAST_APART_NS = 4.0, 1_000
 PROVING_NS, FEW = 50_000, 5
 #: Ranks of which that is asked: of more, these tell.
 MOST_COMPARED = 64
-
-
-class Loose(Struct, frozen=True):
-    """A part that names do not join: its row among all parts, and its group."""
-
-    row: int
-    group: tuple[int, ...]  #: Empty where nobody knows.
-    of_all: bool  #: All give to all.
 
 
 class Times(Struct, frozen=True):
@@ -68,32 +60,32 @@ def grow_by_ends(
     sound: dict[int, list[int]],
     by_end: Sequence[tuple[int, int]],
     groups: dict[int, tuple[int, ...]],
-    loose: Sequence[Loose],
+    loose: Iterable[int],
     times: Times,
 ) -> set[int]:
     """Adds to collectives, of the rows that `sound` has, what ended at once with them on a rank of their group that
     lacks them. Which of these have grown. `by_end` has when each ended, the median, and its number, in order."""
     moments = np.array([moment for moment, _ in by_end], dtype=np.int64)
     grown: set[int] = set()
-    for each in loose:
-        at = times.nearest(moments, int(times.end[each.row])) if times.sequence[each.row] < 0 else None
+    for row in loose:
+        at = times.nearest(moments, int(times.end[row])) if times.sequence[row] < 0 else None
         if at is None:
             continue
         number = by_end[at][1]
-        rows, rank = sound[number], times.rank[each.row]
-        if rank in groups[number] and rank not in times.rank[rows] and not times.impossible([*rows, each.row]):
-            rows.append(each.row)
+        rows, rank = sound[number], times.rank[row]
+        if rank in groups[number] and rank not in times.rank[rows] and not times.impossible([*rows, row]):
+            rows.append(row)
             grown.add(number)
     return grown
 
 
-def meet_by_ends(loose: Sequence[Loose], recorded: Collection[int], times: Times) -> list[list[int]]:
-    """Of one kind, of the rank that has fewest each with what ended at once on all other recorded ranks of its
-    group."""
-    ranks = [rank for rank in loose[0].group if rank in recorded] or sorted(
-        {int(times.rank[each.row]) for each in loose}
-    )
-    here = {rank: np.array([each.row for each in loose if times.rank[each.row] == rank]) for rank in ranks}
+def meet_by_ends(
+    loose: Sequence[int], group: tuple[int, ...], recorded: Collection[int], times: Times
+) -> list[list[int]]:
+    """Of the rows of one kind, of the rank that has fewest each with what ended at once on all other recorded ranks of
+    its group, which is empty where nobody knows."""
+    ranks = [rank for rank in group if rank in recorded] or np.unique(times.rank[loose]).tolist()
+    here = {rank: np.array([row for row in loose if times.rank[row] == rank]) for rank in ranks}
     if len(ranks) < 2 or not all(map(len, here.values())):
         return []
     found: list[list[int]] = []
@@ -112,25 +104,23 @@ def meet_by_ends(loose: Sequence[Loose], recorded: Collection[int], times: Times
     return found
 
 
-class Places(Struct, frozen=True):
-    """What recordings say of who is where, by which groups are told that kernels do not name."""
-
-    partitions: tuple[tuple[tuple[int, ...], ...], ...]  #: Of the job's ranks into process groups of one size.
-    one_host: bool  #: Whether all recordings name the same host: then their clocks are one.
-
-
+#: Of the job's ranks into process groups of one size.
+Partitions = tuple[tuple[tuple[int, ...], ...], ...]
 #: A collective's place among those of its kind, the places of its ranks, and its group where that is not the kind's.
 Split = tuple[int, list[int], tuple[int, ...] | None]
 
 
-def split_by_ends(begun: Floats, over: Floats, ranks: tuple[int, ...], places: Places) -> tuple[list[Split], list[int]]:
+def split_by_ends(
+    begun: Floats, over: Floats, ranks: tuple[int, ...], partitions: Partitions, *, one_host: bool
+) -> tuple[list[Split], list[int]]:
     """Kernels that state no group may be of several groups that work in step: ranks that leave together are one group.
-    Of one kind, by occurrence (rows) and rank (columns). And the rows of which that does not tell whose they are."""
+    Of one kind, by occurrence (rows) and rank (columns). And the rows of which that does not tell whose they are.
+    `one_host`: all recordings name the same one, so that their clocks are one."""
     every = [*range(len(over))]
     whole: list[Split] = [(k, [*range(len(ranks))], None) for k in every]
     if len(ranks) < 3:
         return whole, []
-    clusters = _stated_groups(over, ranks, places) or _clusters(over, places.one_host)
+    clusters = _stated_groups(over, ranks, partitions) or _clusters(over, one_host)
     if len(clusters) == 1:
         # Had ranks of two groups been late, these groups' ends would lie apart.
         late = int((np.ptp(begun, axis=1) > PROVING_NS).sum())
@@ -146,10 +136,10 @@ def split_by_ends(begun: Floats, over: Floats, ranks: tuple[int, ...], places: P
     doubtful = min(map(len, clusters)) < 2
     found: list[Split] = []
     for k in every:
-        if at_once[k]:
-            found += [whole[k]] if of_all[k] else []
-            continue
-        found += [(k, each, ranks if doubtful else tuple(ranks[at] for at in each)) for each in clusters]
+        if not at_once[k]:
+            found += [(k, each, ranks if doubtful else tuple(ranks[at] for at in each)) for each in clusters]
+        elif of_all[k]:
+            found.append(whole[k])
     return found, [k for k in every if at_once[k] and not of_all[k]]
 
 
@@ -161,7 +151,7 @@ def _hardly_by_chance(over: Floats, clusters: list[list[int]], at_once: NDArray[
     middles = np.stack([np.median(over[:, each], axis=1) for each in clusters], axis=1)
     usual, spread = float(np.median(np.ptp(middles, axis=1)[~at_once])), np.ptp(over, axis=1)
     for near in (*NEAR_NS[:2], HARDLY_NS):
-        if _chance(int((spread <= near).sum()), len(over), near / max(usual, near)) <= BY_CHANCE:
+        if chance_of_as_many(int((spread <= near).sum()), len(over), near / max(usual, near)) <= BY_CHANCE:
             return near
     return -1.0
 
@@ -180,11 +170,11 @@ def _has_finer(over: Floats) -> bool:
     return False
 
 
-def _stated_groups(over: Floats, ranks: tuple[int, ...], places: Places) -> list[list[int]]:
+def _stated_groups(over: Floats, ranks: tuple[int, ...], partitions: Partitions) -> list[list[int]]:
     """The process groups whose ranks leave far closer together than all ranks do; empty where there are none such."""
     at = {rank: place for place, rank in enumerate(ranks)}
     whole = float(np.median(np.ptp(over, axis=1)))
-    for groups in places.partitions:
+    for groups in partitions:
         clusters = [[at[rank] for rank in group if rank in at] for group in groups]
         clusters = [each for each in clusters if each]
         within = max(float(np.median(np.ptp(over[:, each], axis=1))) for each in clusters)
@@ -258,16 +248,4 @@ def _met(one: Ints, one_names: list[str], other: Ints, other_names: list[str], n
         met += int((np.minimum(np.abs(before - there), np.abs(after - there)) <= near).sum())
         count += len(there)
         expected += len(there) * min(1.0, 2 * near * len(here) / span)
-    return met >= LEAST_MEETINGS and _chance(met, count, expected / count) <= BY_CHANCE
-
-
-def _chance(met: int, count: int, share: float) -> float:
-    """How likely so many or more of `count` are, each by itself with that likelihood."""
-    if not 0 < share < 1:
-        return float(share > 0)
-    logs = [
-        math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
-        + k * math.log(share) + (count - k) * math.log1p(-share)
-        for k in range(met, count + 1)
-    ]  # fmt: skip
-    return sum(math.exp(each) for each in logs)
+    return met >= LEAST_MEETINGS and chance_of_as_many(met, count, expected / count) <= BY_CHANCE

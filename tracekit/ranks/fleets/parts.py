@@ -5,25 +5,25 @@ as many as most; the order of kernels of one name, likewise. Sends and receives 
 names do not join, and what cannot be one, is left to the ends (`waits.py`).
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, product
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 
 import numpy as np
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.interval import Bools, Ints
+from tracekit.interval import Ints
 from tracekit.ranks.digests import RankSummary, Talk
-from tracekit.ranks.fleets.ends import Places, split_by_ends
+from tracekit.ranks.fleets.ends import Partitions, Split, split_by_ends
 from tracekit.ranks.fleets.runs import Runs, in_order
 from tracekit.ranks.job_figures import MatchedBy
 
 #: Those that all of a group take part in.
 OF_ALL = ("all", "from_root", "to_root")
 MEMBERS = {"collective": pl.Int64, "part": pl.Int64}
-FLOWS = {"collective": pl.Int64, "giver": pl.Int64, "taker": pl.Int64}
-LEFT = {"part": pl.Int64, "why": pl.String}
+ENDS = ("targets", "sources")
 
 
 class Parts(Struct, frozen=True):
@@ -42,30 +42,30 @@ class Parts(Struct, frozen=True):
     left: pl.DataFrame
 
 
-class Groups:
-    """Ranks of groups, each once."""
+#: Ranks of groups, each once, with its number.
+Groups = dict[tuple[int, ...], int]
 
-    def __init__(self, known: Sequence[tuple[int, ...]] = ()) -> None:
-        self.numbers = {ranks: at for at, ranks in enumerate(known)}
 
-    def number(self, ranks: tuple[int, ...]) -> int:
-        return self.numbers.setdefault(ranks, len(self.numbers))
+def number_of(groups: Groups, ranks: tuple[int, ...]) -> int:
+    return groups.setdefault(ranks, len(groups))
 
 
 def join_parts(summaries: dict[int, RankSummary]) -> Parts:
     """The collectives that names alone join."""
     talk, every = _lay_out(summaries)
-    groups = Groups()
+    groups: Groups = {}
     exchanges = pl.Series([each.exchange for each in talk], dtype=pl.String).gather(every["talk"])
     rows = every.filter(exchanges.is_in(OF_ALL))
     members, about, left = _by_names(rows, talk, summaries, groups)
+    told = members.hstack(every.select("rank", "talk")[members["part"]])
     first = int(about["collective"].max()) + 1 if about.height else 0  # type: ignore[arg-type]
     pairs, unpaired = _pairs(every.filter(exchanges == "pairs"), talk, [*summaries], first)
-    exchanged = sorted_members(*(pairs.select("collective", part=name) for name in ("giver", "taker"))).unique(
-        maintain_order=True
-    )
-    flows = pl.concat([_with_root(members, every, talk), _some_only(members, every, talk), pairs])
-    one_way = set(flows["collective"].unique()) | _rooted(members, every, talk)
+    exchanged = sorted_members(*(pairs.select("collective", part=name) for name in ("giver", "taker")))
+    exchanged = exchanged.unique(maintain_order=True)
+    flows = pl.concat([_with_root(told, talk), _some_only(told, talk), pairs])
+    # Also those of which the root was not recorded.
+    with_root = [at for at, each in enumerate(talk) if each.exchange in OF_ALL[1:]]
+    one_way = {*flows["collective"], *told.filter(pl.col("talk").is_in(with_root))["collective"]}
     about = pl.concat([about, _about_pairs(exchanged, every, talk, groups)])
     others = (
         every.filter(exchanges == exchange).select("part", why=pl.lit(why))
@@ -77,7 +77,7 @@ def join_parts(summaries: dict[int, RankSummary]) -> Parts:
         sorted_members(members, exchanged),
         about.with_columns(one_way=pl.col("collective").is_in([*one_way])),
         flows,
-        tuple(groups.numbers),
+        tuple(groups),
         pl.concat([left, unpaired, *others]),
     )
 
@@ -92,14 +92,12 @@ def _about_pairs(exchanged: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Ta
     """As `Parts.about`: the group is that of the first part, or of its ranks where nobody states any."""
     rank, kind = (every[name].to_numpy()[exchanged["part"].to_numpy()] for name in ("rank", "talk"))
     runs = Runs(exchanged["collective"].to_numpy())
-    stated = [groups.number(each.ranks) if each.exchange == "pairs" and each.ranks else -1 for each in talk]
+    stated = [number_of(groups, each.ranks) if each.exchange == "pairs" and each.ranks else -1 for each in talk]
     of = np.array(stated, dtype=np.int64)[kind[runs.first]]
     for at in np.flatnonzero(of < 0).tolist():
         some = slice(runs.first[at], runs.first[at] + runs.counts[at])
-        of[at] = groups.number(tuple(rank[some].tolist()))
-    return pl.DataFrame({"collective": runs.numbers, "group": of}).select(
-        "collective", how=pl.lit("pair"), group="group"
-    )
+        of[at] = number_of(groups, tuple(rank[some].tolist()))
+    return pl.DataFrame({"collective": runs.numbers, "how": "pair", "group": of})
 
 
 def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.DataFrame]:
@@ -109,7 +107,10 @@ def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.Da
     since = np.repeat([each.origin_ns - base for each in summaries.values()], counts)
     start, end, step, number, sequence, covered = np.concatenate([each.parts for each in summaries.values()]).T
     # Kinds of communication are counted over all ranks.
-    kinds = [known.setdefault(_whole(one, each), len(known)) for each in summaries.values() for one in each.talk]
+    kinds = []
+    for groups, one in ((each.groups, one) for each in summaries.values() for one in each.talk):
+        whole = one if one.ranks else replace(one, ranks=groups.get(one.group or "", ()))
+        kinds.append(known.setdefault(whole, len(known)))
     before = np.cumsum([0, *(len(each.talk) for each in summaries.values())])[:-1]
     talk = np.array(kinds, dtype=np.int64)[number + np.repeat(before, counts)]
     columns = {"part": np.arange(len(talk)), "rank": np.repeat([*summaries], counts)}
@@ -118,153 +119,126 @@ def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.Da
     return tuple(known), pl.DataFrame({name: np.ascontiguousarray(values) for name, values in columns.items()})
 
 
-def _whole(talk: Talk, summary: RankSummary) -> Talk:
-    if talk.ranks or not (ranks := summary.groups.get(talk.group or "")):
-        return talk
-    return replace(talk, ranks=ranks)
-
-
 class _Kind(Struct, frozen=True):
     """Kernels that are told apart by nothing but their place, or their number."""
 
-    group: str | None
-    ranks: tuple[int, ...]  #: Empty where nobody knows.
+    ranks: tuple[int, ...]  #: Of its group; who has any, where nobody states them.
+    stated: bool
     size: int | None
-    signature: str
-    numbered: bool
-
-    def how(self, by_number: bool) -> MatchedBy:
-        return "sequence" if by_number else "order" if self.group is None else "signature"
+    recorded: int  #: Of the ranks.
+    how: MatchedBy
 
 
-class _Rows(Struct, frozen=True):
-    """Parts that all of a group take part in, in columns, and their kinds. Of each kind: who has any, if it states no
-    ranks; how many ranks of its group were recorded; and whether numbers tell its collectives apart."""
-
-    part: Ints
-    rank: Ints
-    sequence: Ints
-    start: Ints
-    end: Ints
-    kind: Ints
-    kinds: tuple[_Kind, ...]
-    having: tuple[tuple[int, ...], ...]
-    recorded: Ints
-    by_number: Bools
-
-
-def _rows_of(table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary]) -> _Rows:
-    kinds: dict[_Kind, int] = {}
+def _with_kinds(
+    table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary]
+) -> tuple[pl.DataFrame, list[_Kind]]:
+    """Parts that all of a group take part in, with their `kind`, how many ranks of its group were `recorded`, and
+    whether its collectives are told apart `by_number`."""
+    keys: dict[tuple[str | None, tuple[int, ...], int | None, str, bool], int] = {}
     known = [
-        kinds.setdefault(
-            _Kind(each.group, each.ranks, None if each.ranks else each.size, each.signature, numbered), len(kinds)
+        keys.setdefault(
+            (each.group, each.ranks, None if each.ranks else each.size, each.signature, numbered), len(keys)
         )
         for each in talk
         for numbered in (False, True)
     ]
-    part, rank, sequence, start, end = (table[name].to_numpy() for name in ("part", "rank", "sequence", "start", "end"))
-    kind = np.array(known, dtype=np.int64)[2 * table["talk"].to_numpy() + (sequence >= 0)]
-    unknown = np.isin(kind, [at for at, each in enumerate(kinds) if not each.ranks])
-    of_kind = (
-        pl.DataFrame({"kind": kind[unknown], "rank": rank[unknown]})
-        .group_by("kind")
-        .agg(pl.col("rank").unique().sort())
-    )
-    ranks = {at: tuple(some) for at, some in of_kind.iter_rows()}
-    having = tuple(ranks.get(at, ()) for at in range(len(kinds)))
-    recorded, by_number = np.zeros(len(kinds), dtype=np.int64), np.zeros(len(kinds), dtype=bool)
-    for at, each in enumerate(kinds):
-        recorded[at] = sum(one in summaries for one in each.ranks) or len(having[at])
-        by_number[at] = each.numbered and each.group is not None and recorded[at] <= (each.size or recorded[at])
-    return _Rows(part, rank, sequence, start, end, kind, tuple(kinds), having, recorded, by_number)
+    kind = pl.Series(known, dtype=pl.Int64).gather(2 * table["talk"] + (table["sequence"] >= 0))
+    unstated = [at for (_, ranks, *_), at in keys.items() if not ranks]
+    of_kind = table.select("rank", kind=kind).filter(pl.col("kind").is_in(unstated)).group_by("kind")
+    having = dict(of_kind.agg(pl.col("rank").unique().sort()).iter_rows())
+    kinds: list[_Kind] = []
+    for (group, stated, size, _, numbered), at in keys.items():
+        ranks = stated or tuple(having.get(at, ()))
+        recorded = sum(one in summaries for one in ranks)
+        by_number = numbered and group is not None and recorded <= (size or recorded)
+        how: MatchedBy = "sequence" if by_number else "order" if group is None else "signature"
+        kinds.append(_Kind(ranks, bool(stated), size, recorded, how))
+    recorded_of = pl.Series([each.recorded for each in kinds], dtype=pl.Int64).gather(kind)
+    by_number_of = pl.Series([each.how == "sequence" for each in kinds], dtype=pl.Boolean).gather(kind)
+    return table.with_columns(kind=kind, recorded=recorded_of, by_number=by_number_of), kinds
 
 
 def _by_names(
     table: pl.DataFrame, talk: Sequence[Talk], summaries: dict[int, RankSummary], groups: Groups
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Members, what is known of each collective, and what is left."""
-    rows = _rows_of(table, talk, summaries)
-    collective = _by_occurrence(rows)
-    count = int(collective.max(initial=-1)) + 1
-    kinds = np.zeros(count, dtype=np.int64)
-    kinds[collective[collective >= 0]] = rows.kind[collective >= 0]
-    divided: list[tuple[int, tuple[int, ...] | None]] = []  # Kinds of those that are made of others, and their groups.
+    rows, kinds = _with_kinds(table, talk, summaries)
+    kind, collective = rows["kind"].to_numpy(), _by_occurrence(rows)
+    kind_of = np.zeros(int(collective.max(initial=-1)) + 1, dtype=np.int64)
+    kind_of[collective[collective >= 0]] = kind[collective >= 0]
+    usual = [(each.how, number_of(groups, each.ranks)) for each in kinds]
+    about = [usual[at] for at in kind_of.tolist()]
     unsure: list[int] = []
-    places = _places_of_groups(summaries)
-    for at in (at for at, each in enumerate(rows.kinds) if not each.ranks and not rows.by_number[at]):
-        some = np.flatnonzero((rows.kind == at) & (collective >= 0))
+    hosts = {each.host_name for each in summaries.values()}
+    split_at = partial(split_by_ends, partitions=_partitions(summaries), one_host=len(hosts) == 1 and None not in hosts)
+    for at in (at for at, each in enumerate(kinds) if not each.stated and each.how != "sequence"):
+        some = np.flatnonzero((kind == at) & (collective >= 0))
         if not len(some):
             continue
-        split, unknown = _divide(rows, at, some, places)
+        split, unknown = _divide(rows, some, kinds[at].size, split_at)
         collective[some] = -1
         unsure += unknown
         for those, ranks in split:
-            collective[those] = count + len(divided)
-            divided.append((at, ranks))
-    hows = [each.how(by_number) for each, by_number in zip(rows.kinds, rows.by_number.tolist(), strict=True)]
-    usual = [groups.number(each.ranks or having) for each, having in zip(rows.kinds, rows.having, strict=True)]
-    kinds = np.append(kinds, np.array([at for at, _ in divided], dtype=np.int64))
-    group = np.array(usual, dtype=np.int64)[kinds]
-    group[count:] = [groups.number(ranks) if ranks else usual[at] for at, ranks in divided]
-    how = pl.Series("how", hows, dtype=pl.String).gather(kinds)
-    about = pl.DataFrame({"collective": np.arange(len(kinds)), "how": how, "group": group})
-    members = pl.DataFrame({"collective": collective, "part": rows.part}).filter(pl.col("collective") >= 0)
-    left = pl.DataFrame({"part": rows.part, "row": np.arange(len(rows.part))}).filter(pl.Series(collective < 0))
+            collective[those] = len(about)
+            about.append((kinds[at].how, number_of(groups, ranks)) if ranks else usual[at])
+    hows, numbers = zip(*about, strict=True) if about else ((), ())
+    known = pl.DataFrame({"how": hows, "group": numbers}, schema={"how": pl.String, "group": pl.Int64})
+    known = known.select(pl.int_range(pl.len()).alias("collective"), "how", "group")
+    found = rows.select("part", collective=pl.Series(collective), row=pl.int_range(pl.len()))
+    members = found.filter(pl.col("collective") >= 0).select("collective", "part")
     unknown_group = pl.when(pl.col("row").is_in(unsure)).then(pl.lit("group_unknown"))
     # Those that were divided have no members.
-    about = about.join(members, on="collective", how="semi", maintain_order="left")
-    return members, about, left.select("part", why=unknown_group)
+    known = known.join(members, on="collective", how="semi", maintain_order="left")
+    return members, known, found.filter(pl.col("collective") < 0).select("part", why=unknown_group)
 
 
-def _by_occurrence(rows: _Rows) -> Ints:
+def _by_occurrence(rows: pl.DataFrame) -> Ints:
     """Of each part the number of its collective; -1: none. The k-th of each rank together, of those ranks that have as
     many as most; where no two ranks have equally many, or most have none, none are."""
+    names = ("kind", "rank", "sequence", "recorded", "by_number")
+    kind, rank, sequence, recorded, by_number = (rows[name].to_numpy() for name in names)
     # A number twice on one rank is of two kernels of one call: the k-th of each.
-    key = _numbered(rows.kind, np.where(rows.by_number[rows.kind], rows.sequence, -1))
-    place, count = _places(key, rows.rank)
-    usual, alike = (each[key] for each in _usual_counts(key, rows.rank, count, place))
-    recorded = rows.recorded[rows.kind]
-    most = rows.by_number[rows.kind] | (2 * alike >= recorded)
+    key = _numbered(kind, np.where(by_number, sequence, -1))
+    place, count = _places(key, rank)
+    usual, alike = _usual_counts(key, rank, count, place)
+    most = by_number | (2 * alike >= recorded)
     sure = (count == usual) & (((alike > 1) & most) | (alike == recorded))
-    collective = np.full(len(rows.part), -1, dtype=np.int64)
+    collective = np.full(rows.height, -1, dtype=np.int64)
     collective[sure] = _numbered(key[sure], place[sure])
     return collective
 
 
 def _divide(
-    rows: _Rows, kind: int, some: Ints, places: Places
+    rows: pl.DataFrame, some: Ints, size: int | None, split_at: Callable[..., tuple[list[Split], list[int]]]
 ) -> tuple[list[tuple[Ints, tuple[int, ...] | None]], list[int]]:
     """The rows `some`, of a kind of which nobody knows the group, as collectives, each with its group where that is not
     the kind's; and rows of which the ends do not tell whose they are."""
-    some = some[np.lexsort((rows.start[some], rows.rank[some]))]
-    ranks = tuple(np.unique(rows.rank[some]).tolist())
+    rank, start, end = (rows[name].to_numpy() for name in ("rank", "start", "end"))
+    some = some[np.lexsort((start[some], rank[some]))]
+    ranks = tuple(np.unique(rank[some]).tolist())
     # Rank by rank, of which each has as many.
     table = some.reshape(len(ranks), -1).T
-    begun, over = (times[table].astype(np.float64) for times in (rows.start, rows.end))
-    split, unknown = split_by_ends(begun, over, ranks, places)
-    if any(len(columns) > (rows.kinds[kind].size or len(ranks)) for _, columns, _ in split):
+    split, unknown = split_at(start[table].astype(np.float64), end[table].astype(np.float64), ranks)
+    if any(len(columns) > (size or len(ranks)) for _, columns, _ in split):
         return [], some.tolist()
     return [(table[row, columns], group) for row, columns, group in split], table[unknown].ravel().tolist()
 
 
 def _usual_counts(key: Ints, rank: Ints, count: Ints, place: Ints) -> tuple[Ints, Ints]:
-    """Of each key how many most ranks have, of those that have any, and how many ranks these are."""
+    """Of each row how many of its key most ranks have, of those that have any, and how many ranks these are."""
     cells = pl.DataFrame({"key": key, "rank": rank, "count": count}).filter(pl.Series(place == 0))
-    counts = cells.group_by("key", "count").agg(pl.len(), pl.col("rank").min())
-    most = counts.sort("key", "len", "rank", descending=[False, True, False]).unique("key", keep="first")
-    usual, alike = (np.zeros(int(key.max(initial=-1)) + 1, dtype=np.int64) for _ in range(2))
-    usual[most["key"].to_numpy()], alike[most["key"].to_numpy()] = most["count"].to_numpy(), most["len"].to_numpy()
-    return usual, alike
+    counts = cells.group_by("key", usual="count").agg(pl.col("rank").min(), alike=pl.len().cast(pl.Int64))
+    most = counts.sort("key", "alike", "rank", descending=[False, True, False]).unique("key", keep="first")
+    of_row = pl.DataFrame({"key": key}).join(most, on="key", how="left", maintain_order="left")
+    return of_row["usual"].to_numpy(), of_row["alike"].to_numpy()
 
 
-def _places_of_groups(summaries: dict[int, RankSummary]) -> Places:
-    groups = {ranks for each in summaries.values() for ranks in each.groups.values() if len(ranks) > 1}
+def _partitions(summaries: dict[int, RankSummary]) -> Partitions:
     by_size: dict[int, list[tuple[int, ...]]] = {}
-    for ranks in sorted(groups):
+    for ranks in sorted({ranks for each in summaries.values() for ranks in each.groups.values() if len(ranks) > 1}):
         by_size.setdefault(len(ranks), []).append(ranks)
-    apart = [tuple(some) for some in by_size.values() if len(set(chain(*some))) == sum(map(len, some))]
-    hosts = {each.host_name for each in summaries.values()}
-    return Places(tuple(each for each in apart if len(each) > 1), len(hosts) == 1 and None not in hosts)
+    apart = (tuple(some) for some in by_size.values() if len(set(chain(*some))) == sum(map(len, some)))
+    return tuple(each for each in apart if len(each) > 1)
 
 
 def _places(key: Ints, rank: Ints) -> tuple[Ints, Ints]:
@@ -289,48 +263,32 @@ def _numbered(one: Ints, other: Ints) -> Ints:
     return numbers
 
 
-def _with_talk(members: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
-    return members.hstack(every.select("rank", "talk")[members["part"]])
-
-
-def _rooted(members: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk]) -> set[int]:
-    """Collectives that have a root, recorded or not."""
-    some = [at for at, each in enumerate(talk) if each.exchange in ("from_root", "to_root")]
-    return set(_with_talk(members, every).filter(pl.col("talk").is_in(some))["collective"]) if some else set()
-
-
-def _with_root(members: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
+def _with_root(told: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
     """A root gives to all others, or they to it."""
     roots = pl.DataFrame(
         [(at, each.root, each.exchange == "from_root") for at, each in enumerate(talk) if each.exchange in OF_ALL[1:]],
         schema={"talk": pl.Int64, "root": pl.Int64, "from": pl.Boolean},
         orient="row",
     )
-    if not roots.height:
-        return pl.DataFrame(schema=FLOWS)
-    rows = _with_talk(members, every).join(roots, on="talk")
+    rows = told.join(roots, on="talk")
     own = rows.filter(pl.col("rank") == pl.col("root")).select("collective", other="part")
     found = rows.filter(pl.col("rank") != pl.col("root")).join(own, on="collective")
     giver = pl.when("from").then("other").otherwise("part")
     return found.select("collective", giver=giver, taker=pl.when("from").then("part").otherwise("other"))
 
 
-def _some_only(members: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
+def _some_only(told: pl.DataFrame, talk: Sequence[Talk]) -> pl.DataFrame:
     """Of all-to-alls in which some give some others nothing who gives to whom."""
-    partial = [at for at, each in enumerate(talk) if each.exchange == "all" and (each.targets or each.sources)]
-    rows = _with_talk(members, every) if partial else members.clear().with_columns(talk=pl.lit(0), rank=pl.lit(0))
-    rows = rows.filter(pl.col("talk").is_in(partial).any().over("collective"))
-    found = chain.from_iterable(_flow_of(table, talk) for table in rows.partition_by("collective"))
-    return pl.DataFrame(found, schema=FLOWS, orient="row")
-
-
-def _flow_of(table: pl.DataFrame, talk: Sequence[Talk]) -> Iterator[tuple[int, int, int]]:
-    collective = table["collective"][0]
-    known = {rank: (part, talk[at]) for rank, part, at in table.select("rank", "part", "talk").iter_rows()}
-    for (giver, (given, one)), (taker, (taken, other)) in product(known.items(), known.items()):
-        barred = (one.targets and taker not in one.targets) or (other.sources and giver not in other.sources)
-        if giver != taker and not barred:
-            yield collective, given, taken
+    some = [at for at, each in enumerate(talk) if each.exchange == "all" and (each.targets or each.sources)]
+    if not some:
+        return told.clear().select("collective", giver="part", taker="part")
+    rows = told.filter(pl.col("talk").is_in(some).any().over("collective"))
+    ends = {name: pl.Series([getattr(each, name) for each in talk], dtype=pl.List(pl.Int64)) for name in ENDS}
+    rows = rows.with_columns(column.gather(rows["talk"]).alias(name) for name, column in ends.items())
+    ways = rows.join(rows, on="collective", suffix="_there").filter(pl.col("rank") != pl.col("rank_there"))
+    gives = (pl.col("targets").list.len() == 0) | pl.col("targets").list.contains(pl.col("rank_there"))
+    takes = (pl.col("sources_there").list.len() == 0) | pl.col("sources_there").list.contains(pl.col("rank"))
+    return ways.filter(gives & takes).select("collective", giver="part", taker="part_there")
 
 
 def _pairs(

@@ -1,5 +1,6 @@
 """What did each rank do in each step, beside the ranks that do the same work?"""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ from tracekit.errors import TracekitError
 from tracekit.interval import Bools, Floats, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.ranks.digests import RankSummary
-from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps
+from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps, usual_of_peers
 from tracekit.ranks.job_figures import StepRow, StepSpread, Straggler
 
 #: Ranks times steps: tables of a gigabyte.
@@ -46,11 +47,8 @@ class Steps(Struct, frozen=True):
     def held(self) -> Floats:
         """How much more compute each rank has beside communication than its peers: kernels are slower there, while
         ranks wait for a late one, which is none of their fault."""
-        found = np.zeros_like(self.beside)
-        for each in np.unique(self.peers):
-            some = self.peers == each
-            found[some] = np.maximum(self.beside[some] - known_median(self.beside[some], axis=0), 0.0)
-        return found
+        more: Floats = np.maximum(self.beside - usual_of_peers(self.beside, self.peers), 0.0)
+        return more
 
     @property
     def slower(self) -> Floats:
@@ -85,17 +83,14 @@ def lay_out_steps(
             f"the recordings of {shape[0]:,} ranks have {shape[1]:,} different steps, {len(numbers_of[longest]):,} of"
             f" them rank {longest}: digest fewer, as in --steps 3-4, or leave that rank out"
         )
-    span, compute, beside = (np.full(shape, np.nan) for _ in range(3))
-    idle = np.full((*shape, len(IDLE_CAUSES)), np.nan)
+    tables = [np.full((*shape, *more), np.nan) for more in ((), (), (len(IDLE_CAUSES),), ())]
     for row, (rank, each) in enumerate(summaries.items()):
         columns = [at[number] for number in numbers_of[rank]]
-        span[row, columns] = each.spans_ns / 1e3
-        compute[row, columns] = each.compute_ns / 1e3
-        idle[row, columns] = each.idle_ns / 1e3
-        beside[row, columns] = each.beside_ns / 1e3
+        for table, ns in zip(tables, (each.spans_ns, each.compute_ns, each.idle_ns, each.beside_ns), strict=True):
+            table[row, columns] = ns / 1e3
     # Of a recording that was cut off some steps are empty.
-    some = span > 0
-    for table in (span, compute, beside, idle):
+    some = tables[0] > 0
+    for table in tables:
         table[~some] = np.nan
     had: Bools = np.any(some, axis=0)
     kept = tuple(number for number, one in zip(numbers, had.tolist(), strict=True) if one)
@@ -104,18 +99,16 @@ def lay_out_steps(
     placed = np.array([experts.get(rank, -1) for rank in summaries], dtype=np.int64)
     peers: Ints = np.unique(np.stack((staged, placed)), axis=1, return_inverse=True)[1]
     ranks = np.array([*summaries], dtype=np.int64)
-    return Steps(ranks, staged, peers, kept, span[:, had], compute[:, had], idle[:, had], beside[:, had])
+    return Steps(ranks, staged, peers, kept, *(table[:, had] for table in tables))
 
 
 def _as_if_whole(values: Floats, peers: Ints) -> Floats:
     """Each rank's sum over all steps, NaN where it recorded none. Those that it lacks took so long, beside those that
     it has, as they took its peers."""
     sums: Floats = np.where(np.isnan(values).all(axis=1), np.nan, np.nansum(values, axis=1))
-    for each in np.unique(peers):
-        some = peers == each
-        usual = np.nan_to_num(known_median(values[some], axis=0))
-        of_known = np.where(np.isnan(values[some]), 0.0, usual).sum(axis=1)
-        sums[some] *= np.divide(usual.sum(), of_known, out=np.ones_like(of_known), where=of_known > 0)
+    usual = np.nan_to_num(usual_of_peers(values, peers))
+    of_known = np.where(np.isnan(values), 0.0, usual).sum(axis=1)
+    sums *= np.divide(usual.sum(axis=1), of_known, out=np.ones_like(of_known), where=of_known > 0)
     return sums
 
 
@@ -132,10 +125,6 @@ def spread_by_step(steps: Steps) -> tuple[StepSpread, ...]:
     return tuple(found)
 
 
-def _name(ranks: list[int]) -> str:
-    return f"ranks {ranks[0]} to {ranks[-1]}" if len(ranks) > 1 else f"rank {ranks[0]}"
-
-
 def list_step_rows(steps: Steps, stragglers: Sequence[Straggler]) -> tuple[StepRow, ...]:
     """Each straggler by itself, all other ranks in bins of neighbours."""
     chosen = [each for each in stragglers if each.kind != "link"][:MOST_STRAGGLERS]
@@ -143,11 +132,12 @@ def list_step_rows(steps: Steps, stragglers: Sequence[Straggler]) -> tuple[StepR
     rows = [(each.name or f"rank {each.ranks[0]}", each.ranks) for each in chosen]
     others = [int(rank) for rank in steps.ranks if int(rank) not in taken]
     bins = np.array_split(np.array(others, dtype=np.int64), min(MOST_BINS, len(others)) or 1)
-    rows += [(_name(some.tolist()), tuple(some.tolist())) for some in bins if len(some)]
+    rows += [
+        (f"ranks {some[0]} to {some[-1]}" if len(some) > 1 else f"rank {some[0]}", some)
+        for some in (tuple(each.tolist()) for each in bins if len(each))
+    ]
     found, shares = [], steps.shares
     for name, ranks in rows:
-        own = shares[np.isin(steps.ranks, ranks)]
-        known = (column[~np.isnan(column)] for column in own.T)
-        values = tuple(float(np.median(each)) if len(each) else None for each in known)
-        found.append(StepRow(name, ranks, values))
+        medians = known_median(shares[np.isin(steps.ranks, ranks)], axis=0).tolist()
+        found.append(StepRow(name, ranks, tuple(None if math.isnan(each) else each for each in medians)))
     return tuple(found)

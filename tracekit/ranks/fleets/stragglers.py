@@ -54,14 +54,19 @@ class Excess(Struct, frozen=True):
     chance: Floats
 
 
+def usual_of_peers(values: Floats, peers: Ints) -> Floats:
+    """For each row the median over its peers, of what is known."""
+    found = np.empty_like(values)
+    for each in np.unique(peers):
+        found[peers == each] = known_median(values[peers == each], axis=0)
+    return found
+
+
 def shares_of_steps(own: Floats, peers: Ints) -> Floats:
     """Of each rank (rows) in each step (columns) its excess over the median of its peers."""
-    found = np.full(own.shape, np.nan)
-    for each in np.unique(peers):
-        some = peers == each
-        centre = known_median(own[some], axis=0)
-        found[some] = own[some] / np.where(centre > 0, centre, np.nan) - 1
-    return found
+    centre = usual_of_peers(own, peers)
+    shares: Floats = own / np.where(centre > 0, centre, np.nan) - 1
+    return shares
 
 
 def excess_of(shares: Floats, peers: Ints) -> Excess:
@@ -70,9 +75,7 @@ def excess_of(shares: Floats, peers: Ints) -> Excess:
     scatter = OF_DEVIATION * known_median(np.abs(shares - middle[:, np.newaxis]), axis=1)
     error = OF_MIDMEAN * scatter / np.sqrt(np.maximum(counts, 1))
     error = np.sqrt((error**2 + float(known_median(error)) ** 2) / 2)
-    centred = middle.copy()
-    for each in np.unique(peers):
-        centred[peers == each] -= known_median(middle[peers == each])
+    centred = middle - usual_of_peers(middle, peers)
     whole = OF_DEVIATION * float(known_median(np.abs(centred)))
     beyond, chance = np.zeros(len(middle)), np.ones(len(middle))
     for each in np.unique(peers):

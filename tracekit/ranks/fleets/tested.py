@@ -1,14 +1,14 @@
 """All ranks, hosts and links, tested together: what of them are stragglers?"""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import replace
 
-from tracekit.interval import Floats
+from tracekit.interval import Floats, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.ranks.digests import RankSummary, Talk
 from tracekit.ranks.fleets.collectives import BUS_FACTORS, VARYING
@@ -23,6 +23,7 @@ from tracekit.ranks.fleets.stragglers import (
     excess_of,
     known_median,
     shares_of_steps,
+    usual_of_peers,
 )
 from tracekit.ranks.fleets.waits import FleetWaits
 from tracekit.ranks.job_figures import CauseShare, Straggler, StragglerRule, WaitedFor
@@ -37,46 +38,39 @@ LEAST_ON_HOST = 3
 MOST_PRICE = 0.35
 
 
-#: By process group, or pair: nanoseconds and bytes of each transfer.
-_Links = dict[tuple[object, ...], Floats]
-
-
-class Tested(Struct, frozen=True):
-    """The stragglers, as yet without what they lose and why."""
-
-    rule: StragglerRule | None
-    found: tuple[Straggler, ...]
-
-
 class _Family(Struct, frozen=True):
     """Units of one kind that were tested, and in what."""
 
-    units: list[dict[str, object]]  #: Fields of a `Straggler`.
+    units: list[dict[str, Any]]  #: Fields of a `Straggler`.
     shares: Floats
     excess: Excess
     least: float
 
 
 def find_stragglers(
-    summaries: dict[int, RankSummary], steps: Steps, waits: FleetWaits, talk: Sequence[Talk], *, aligned: bool
-) -> Tested:
+    summaries: dict[int, RankSummary],
+    steps: Steps,
+    waits: FleetWaits,
+    talk: Sequence[Talk],
+    waited: Sequence[WaitedFor],
+    *,
+    aligned: bool,
+) -> tuple[StragglerRule | None, tuple[Straggler, ...]]:
     """Compute that ran beside more communication than the peers' is not counted at its worst price. Links are tested
-    where clocks are `aligned`: when the last of a group came is unknown otherwise."""
+    where clocks are `aligned`: when the last of a group came is unknown otherwise. No rule where nothing was tested."""
     shares = shares_of_steps(steps.own - MOST_PRICE * steps.held, steps.peers)
-    units: list[dict[str, object]] = [{"kind": "rank", "name": None, "ranks": (int(rank),)} for rank in steps.ranks]
+    units: list[dict[str, Any]] = [{"kind": "rank", "name": None, "ranks": (int(rank),)} for rank in steps.ranks]
     families = [_Family(units, shares, excess_of(shares, steps.peers), LEAST_EXCESS)]
     families += _hosts(summaries, shares)
     if aligned:
         families += _links(summaries, waits, talk)
     chances = [float(each) for family in families for each in family.excess.chance]
-    tested = sum(each < 1 for each in chances)
-    if not tested:
-        return Tested(None, ())
-    rule = StragglerRule(FALSE_ALARMS, "holm", len(chances), LEAST_EXCESS, LEAST_OF_LINK)
+    if all(each >= 1 for each in chances):
+        return None, ()
     corrected = iter(holm(chances))
     found: list[Straggler] = []
     for family in families:
-        for at, fields in enumerate(family.units):
+        for at, unit in enumerate(family.units):
             chance, share = next(corrected), float(family.excess.share[at])
             if chance > FALSE_ALARMS or share < family.least:
                 continue
@@ -88,20 +82,17 @@ def find_stragglers(
                     ci95=(share - half, share + half),
                     beyond=float(family.excess.beyond[at]),
                     chance=chance,
-                    causes=(),
                     steps=len(values),
                     steps_slower=int((values > 0).sum()),
-                    **{"lost_us": 0.0, "waited_us": None, **fields},  # type: ignore[arg-type]
+                    **unit,
+                    **(_losses(unit["ranks"], steps, waited) if unit["kind"] != "link" else {}),
                 )
             )
-    return Tested(rule, tuple(_told_once(found)))
-
-
-def _told_once(found: list[Straggler]) -> list[Straggler]:
-    """A rank of a slow host is told with it."""
+    rule = StragglerRule(FALSE_ALARMS, "holm", len(chances), LEAST_EXCESS, LEAST_OF_LINK)
+    # A rank of a slow host is told with it.
     of_hosts = {rank for each in found if each.kind == "host" for rank in each.ranks}
-    kept = [each for each in found if each.kind != "rank" or each.ranks[0] not in of_hosts]
-    return sorted(kept, key=lambda each: (each.kind == "link", -each.excess))
+    kept = (each for each in found if each.kind != "rank" or each.ranks[0] not in of_hosts)
+    return rule, tuple(sorted(kept, key=lambda each: (each.kind == "link", -each.excess)))
 
 
 def _hosts(summaries: dict[int, RankSummary], shares: Floats) -> list[_Family]:
@@ -115,54 +106,55 @@ def _hosts(summaries: dict[int, RankSummary], shares: Floats) -> list[_Family]:
         return []
     medians = np.stack([known_median(shares[own], axis=0) for own in some.values()])
     ranks = [*summaries]
-    units: list[dict[str, object]] = [
+    units: list[dict[str, Any]] = [
         {"kind": "host", "name": name, "ranks": tuple(ranks[row] for row in own)} for name, own in some.items()
     ]
     return [_Family(units, medians, excess_of(medians, np.zeros(len(some), dtype=np.int64)), LEAST_EXCESS)]
 
 
-def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
+def _links(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[Talk]) -> Iterator[_Family]:
     """Process groups, and pairs of ranks, by the time their transfers take once all have come: nobody is late there.
     All-to-alls, which may be of other bytes each time, by the time for as many as is usual."""
-    single = _transfers(summaries, waits, talk)
-    single = single.filter(pl.col("ns") > 0).sort("talk", "across", "first", "to", "begun", "collective")
-    links = single.group_by("talk", "across", "first", "to", maintain_order=True).len()
-    every = np.split(single.select("ns", "width").to_numpy().T, np.cumsum(links["len"].to_numpy())[:-1], axis=1)
-    kinds: dict[tuple[object, ...], dict[tuple[object, ...], list[Floats]]] = defaultdict(dict)
-    for row, transfers in zip(links.iter_rows(named=True), every, strict=False):
-        each = talk[row["talk"]]
-        is_pair = each.exchange == "pairs"
-        ranks = (row["first"], row["to"]) if is_pair else each.ranks
-        kind = (
-            "send" if is_pair else each.collective,
-            *(each.dtype, None if each.collective == VARYING else each.bytes, len(ranks) or each.size, row["across"]),
-        )
-        kinds[kind].setdefault((each.group, ranks), []).append(transfers)
-    families = []
-    for of, groups in kinds.items():
-        joined = {key: np.concatenate(own, axis=1) for key, own in groups.items()}
-        some = {key: own for key, own in joined.items() if own.shape[1] >= LEAST_COUNT}
-        if len(some) >= LEAST_PEERS:
-            families.append(_family(of, some))
-    return families
+    kinds: dict[tuple[str, str | None, int | None, int | None], int] = {}
+    links: dict[tuple[str | None, tuple[int, ...]], int] = {}
+    of_talk = []
+    for each in talk:
+        pair = each.exchange == "pairs"
+        width = None if each.collective == VARYING else each.bytes
+        size = 2 if pair else len(each.ranks) or each.size
+        kind = kinds.setdefault(("send" if pair else each.collective, each.dtype, width, size), len(kinds))
+        link = links.setdefault((each.group, () if pair else each.ranks), len(links))
+        of_talk.append((kind, link, pair))
+    known = pl.DataFrame(of_talk, schema={"kind": pl.Int64, "link": pl.Int64, "pair": pl.Boolean}, orient="row")
+    single = _transfers(summaries, waits, talk).filter(pl.col("ns") > 0).sort("begun", "collective")
+    single = single.hstack(known[single["talk"]])
+    ends = (pl.when("pair").then(name).alias(name) for name in ("first", "to"))
+    of_links = single.with_columns(ends).group_by("kind", "across", "link", "first", "to", maintain_order=True)
+    every = of_links.agg("ns", "width").filter(pl.col("ns").list.len() >= LEAST_COUNT)
+    for (kind, _), rows in every.partition_by("kind", "across", maintain_order=True, as_dict=True).items():
+        if rows.height < LEAST_PEERS:
+            continue
+        name, _, _, size = [*kinds][kind]
+        known_links = [*links]
+        groups = []
+        for link, first, to in rows.select("link", "first", "to").iter_rows():
+            group, ranks = known_links[link]
+            groups.append((group, ranks if first is None else (first, to)))
+        ns, widths = ([each.to_numpy() for each in rows[column]] for column in ("ns", "width"))
+        yield _family(name, size, groups, ns, widths)
 
 
 def _transfers(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Sequence[Talk]) -> pl.DataFrame:
-    """A row for each large collective: its `talk`, of all-to-alls the first of any size; how many `ns` its transfer
-    took and of what `width`; when it had `begun`, its `first` and last (`to`) rank; whether it is `across` hosts."""
-    large = [at for at, each in enumerate(talk) if (each.bytes or 0) >= LEAST_BYTES]
-    known: dict[object, int] = {}
-    numbers = [
-        known.setdefault(replace(each, bytes=None, signature="") if each.collective == VARYING else each, at)
-        for at, each in enumerate(talk)
-    ]
+    """A row for each large collective: its `talk`; how many `ns` its transfer took and of what `width`; when it had
+    `begun`, its `first` and last (`to`) rank; whether it is `across` hosts."""
+    widths = np.array([each.bytes or 0 for each in talk], dtype=np.int64)
     hosts: dict[str, int] = {}
     of_rank = np.zeros(max(summaries) + 1, dtype=np.int64)
     for rank, one in summaries.items():
         of_rank[rank] = hosts.setdefault(one.host_name or f"rank {rank}", len(hosts))
     collective, part = (waits.members[name].to_numpy() for name in ("collective", "part"))
     kind = waits.parts["talk"].to_numpy()[part]
-    kept = np.isin(kind, large)
+    kept = widths[kind] >= LEAST_BYTES
     collective, part, kind = collective[kept], part[kept], kind[kept]
     runs = Runs(collective)
     rank, end = (waits.parts[name].to_numpy()[part] for name in ("rank", "end"))
@@ -171,8 +163,8 @@ def _transfers(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Seque
         {
             "collective": runs.numbers,
             "ns": runs.medians(end - last[collective]),
-            "width": runs.most(np.array([each.bytes or 0 for each in talk], dtype=np.int64)[kind]),
-            "talk": runs.least(np.array(numbers, dtype=np.int64)[kind]),
+            "width": runs.most(widths[kind]),
+            "talk": runs.least(kind),
             "begun": last[runs.numbers],
             "first": runs.least(rank),
             "to": runs.most(rank),
@@ -181,32 +173,35 @@ def _transfers(summaries: dict[int, RankSummary], waits: FleetWaits, talk: Seque
     )
 
 
-def _family(kind: tuple[object, ...], groups: _Links) -> _Family:
-    most = max(ns.shape[0] for ns, _ in groups.values())
-    usual_bytes = float(np.median(np.concatenate([widths for _, widths in groups.values()])))
-    lasting = np.full((len(groups), most), np.nan)
-    for row, (ns, widths) in enumerate(groups.values()):
-        lasting[row, : len(ns)] = ns * usual_bytes / widths
+def _family(
+    name: str, size: int | None, links: list[tuple[str | None, tuple[int, ...]]], ns: list[Floats], widths: list[Ints]
+) -> _Family:
+    """Of one kind of collective the links by their groups, and nanoseconds and bytes of each one's transfers."""
+    usual_bytes = float(np.median(np.concatenate(widths)))
+    lasting = np.full((len(links), max(map(len, ns))), np.nan)
+    for row, (own, width) in enumerate(zip(ns, widths, strict=True)):
+        lasting[row, : len(own)] = own * usual_bytes / width
     middles = known_median(lasting, axis=1)
     usual = float(known_median(middles))
     shares = lasting / usual - 1
-    factor, size = BUS_FACTORS.get(str(kind[0])), int(kind[3] or 0)  # type: ignore[call-overload]
-    width = usual_bytes * (factor(size) if factor and size else 1)
-    units: list[dict[str, object]] = []
-    for (name, ranks), own, middle in zip(groups, lasting, middles.tolist(), strict=True):
-        units.append(
-            {
-                "kind": "link",
-                "name": name,
-                "ranks": ranks,
-                "collective": kind[0],
-                "bytes": round(usual_bytes),
-                "busbw_gbps": width / middle,
-                "usual_gbps": width / usual,
-                "lost_us": float(np.nansum(own - usual)) / 1e3,
-            }
-        )
-    return _Family(units, shares, excess_of(shares, np.zeros(len(groups), dtype=np.int64)), LEAST_OF_LINK)
+    factor = BUS_FACTORS.get(name)
+    carried = usual_bytes * (factor(size) if factor and size else 1)
+    units: list[dict[str, Any]] = [
+        {
+            "kind": "link",
+            "name": group,
+            "ranks": ranks,
+            "collective": name,
+            "bytes": round(usual_bytes),
+            "busbw_gbps": carried / middle,
+            "usual_gbps": carried / usual,
+            "lost_us": float(np.nansum(own - usual)) / 1e3,
+            "causes": (),
+            "waited_us": None,
+        }
+        for (group, ranks), own, middle in zip(links, lasting, middles.tolist(), strict=True)
+    ]
+    return _Family(units, shares, excess_of(shares, np.zeros(len(links), dtype=np.int64)), LEAST_OF_LINK)
 
 
 def sum_waits(waits: FleetWaits) -> tuple[WaitedFor, ...]:
@@ -220,23 +215,14 @@ def sum_waits(waits: FleetWaits) -> tuple[WaitedFor, ...]:
     return tuple(map(WaitedFor, *told))
 
 
-def explain_straggler(each: Straggler, steps: Steps, waited: Sequence[WaitedFor]) -> Straggler:
-    """With what it lost, and why: what it has more of than its peers."""
-    if each.kind == "link":
-        return each
-    causes = dict.fromkeys(("compute", *IDLE_CAUSES), 0.0)
-    lost = []
-    for row in np.flatnonzero(np.isin(steps.ranks, each.ranks)):
-        alike = steps.peers == steps.peers[row]
-        more = steps.compute[row] - known_median(steps.compute[alike], axis=0)
-        causes["compute"] += float(np.nansum(more))
-        idle = np.nansum(steps.idle[row] - known_median(steps.idle[alike], axis=0), axis=0)
-        for cause, us in zip(IDLE_CAUSES, idle, strict=True):
-            causes[cause] += float(us)
-        lost.append(float(np.nansum(more) + idle.sum()))
-    lost_us = float(np.median(lost))
-    made = sorted(((cause, us) for cause, us in causes.items() if us > 0), key=lambda one: -one[1])
+def _losses(ranks: tuple[int, ...], steps: Steps, waited: Sequence[WaitedFor]) -> dict[str, Any]:
+    """Fields of a `Straggler`: what these ranks lost, and why: what they have more of than their peers."""
+    own = np.isin(steps.ranks, ranks)
+    spent = (steps.compute[..., np.newaxis], steps.idle)
+    compute, idle = (np.nansum((each - usual_of_peers(each, steps.peers))[own], axis=1) for each in spent)
+    lost_us = float(np.median(compute[:, 0] + idle.sum(axis=1)))
+    causes = zip(("compute", *IDLE_CAUSES), np.hstack((compute, idle)).sum(axis=0).tolist(), strict=True)
+    made = sorted(((cause, us) for cause, us in causes if us > 0), key=lambda one: -one[1])
     whole = sum(us for _, us in made) or 1.0
     shares = tuple(CauseShare(cause, lost_us * us / whole) for cause, us in made)
-    waited_us = sum(one.us for one in waited if one.late in each.ranks)
-    return replace(each, lost_us=lost_us, causes=shares, waited_us=waited_us)
+    return {"lost_us": lost_us, "causes": shares, "waited_us": sum(one.us for one in waited if one.late in ranks)}

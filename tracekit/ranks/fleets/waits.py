@@ -6,7 +6,8 @@ came: what is small is sent without them.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -14,10 +15,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.interval import Ints
-from tracekit.ranks.digests import RankRecording, Talk
+from tracekit.ranks.digests import RankRecording
 from tracekit.ranks.fleets.clocks import Clocks
-from tracekit.ranks.fleets.ends import APART_SHARE, Loose, Times, grow_by_ends, meet_by_ends
-from tracekit.ranks.fleets.parts import MEMBERS, Groups, Parts, sorted_members
+from tracekit.ranks.fleets.ends import APART_SHARE, Times, grow_by_ends, meet_by_ends
+from tracekit.ranks.fleets.parts import MEMBERS, Parts, number_of, sorted_members
 from tracekit.ranks.fleets.runs import Runs, in_order
 
 
@@ -34,26 +35,10 @@ class FleetWaits(Struct, frozen=True):
     groups: tuple[tuple[int, ...], ...]
     left: pl.DataFrame
 
-    def joined(self, *columns: str, **named: pl.Expr | pl.Series) -> pl.DataFrame:
-        """`members` beside columns of their parts, and of their collectives."""
-        of_part = self.parts.select(*columns, **named)[self.members["part"]]
-        return self.members.hstack(of_part).hstack(self.collectives.drop("collective")[self.members["collective"]])
 
-
-class Settled(Struct, frozen=True):
-    """Of `Parts` what clocks do not contradict, and what ends join; `members` and `about` are in the order of
-    collectives, of which each has parts."""
-
-    parts: pl.DataFrame
-    members: pl.DataFrame
-    about: pl.DataFrame
-    flows: pl.DataFrame
-    groups: tuple[tuple[int, ...], ...]
-    left: pl.DataFrame
-
-
-def settle(parts: Parts, clocks: Clocks, recordings: Mapping[int, RankRecording]) -> Settled:
-    """Nobody is done before those have come that it takes something from, and all leave a barrier together."""
+def settle(parts: Parts, clocks: Clocks, recordings: Mapping[int, RankRecording]) -> Parts:
+    """On the common clock, what clocks do not contradict, and what ends join: nobody is done before those have come
+    that it takes something from, and all leave a barrier together."""
     rank, start, end = (parts.every[name].to_numpy() for name in ("rank", "start", "end"))
     every = parts.every.with_columns(
         start=pl.Series(clocks.common_of(rank, start)), end=pl.Series(clocks.common_of(rank, end))
@@ -72,16 +57,23 @@ def settle(parts: Parts, clocks: Clocks, recordings: Mapping[int, RankRecording]
         for table in (parts.members, parts.flows)
     )
     left = pl.concat([parts.left.filter(pl.col("why").is_not_null()), wrong.filter(~again).select("part", "why")])
-    sound = sound.select("collective", "how", "group", "one_way")
-    settled = Settled(every, members, sound, flows, parts.groups, left)
-    return _join_by_ends(settled, pl.concat(loose), parts.talk, clocks, frozenset(recordings))
+    sound = sound.select(parts.about.columns)
+    settled = replace(parts, every=every, members=members, about=sound, flows=flows, left=left)
+    return _join_by_ends(settled, pl.concat(loose), clocks, frozenset(recordings))
 
 
 def _with_fault(parts: Parts, every: pl.DataFrame, clocks: Clocks, *, of_two: bool) -> pl.DataFrame:
     """`Parts.about` with `why` it cannot be one collective, or tells nothing; None of a sound one. A job `of_two` ranks
     has one group."""
-    about = parts.about.hstack(_spans(parts.members, every))
-    about = about.join(_over(parts.flows, every), on="collective", how="left", maintain_order="left")
+    runs = Runs(parts.members["collective"].to_numpy())
+    start, end = (every[name].to_numpy()[parts.members["part"].to_numpy()] for name in ("start", "end"))
+    # When the last part began, and the soonest and the last were over.
+    spans = {"last": runs.most(start), "soonest": runs.least(end), "end": runs.most(end)}
+    about = parts.about.hstack(pl.DataFrame(spans | {"shortest": runs.least(end - start), "parts": runs.counts}))
+    # By how much one who takes was done before one who gives came, at most.
+    early = every["start"].gather(parts.flows["giver"]) - every["end"].gather(parts.flows["taker"])
+    over = parts.flows.select("collective", over=early).group_by("collective").agg(pl.col("over").max())
+    about = about.join(over, on="collective", how="left", maintain_order="left")
     widths = pl.Series([len(ranks) for ranks in parts.groups], dtype=pl.Int64).gather(about["group"])
     alone = (pl.col("parts") < 2) | (pl.col("one_way") & pl.col("over").is_null())
     by_order = pl.col("how") == "order"
@@ -103,80 +95,58 @@ def _with_fault(parts: Parts, every: pl.DataFrame, clocks: Clocks, *, of_two: bo
     return about.with_columns(why=why.otherwise(None))
 
 
-def _spans(members: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
-    """Of each collective when its first and last part began, and the soonest and the last were over."""
-    runs = Runs(members["collective"].to_numpy())
-    start, end = (every[name].to_numpy()[members["part"].to_numpy()] for name in ("start", "end"))
-    return pl.DataFrame(
-        {
-            "first": runs.least(start),
-            "last": runs.most(start),
-            "soonest": runs.least(end),
-            "end": runs.most(end),
-            "shortest": runs.least(end - start),
-            "parts": runs.counts,
-        }
-    )
-
-
-def _over(flows: pl.DataFrame, every: pl.DataFrame) -> pl.DataFrame:
-    """By how much one who takes was done before one who gives came, at most; of exchanges in which anybody gives."""
-    begun, over = every["start"].gather(flows["giver"]), every["end"].gather(flows["taker"])
-    return flows.select("collective", over=begun - over).group_by("collective").agg(pl.col("over").max())
-
-
-def _join_by_ends(
-    settled: Settled, loose: pl.DataFrame, talk: Sequence[Talk], clocks: Clocks, recorded: frozenset[int]
-) -> Settled:
+def _join_by_ends(settled: Parts, loose: pl.DataFrame, clocks: Clocks, recorded: frozenset[int]) -> Parts:
     """Where ranks recorded unequally many, what ends at once: with a collective that others were joined to, else with
     each other."""
     if not loose.height:
         return settled
-    rank, start, end, sequence = (settled.parts[name].to_numpy() for name in ("rank", "start", "end", "sequence"))
+    rank, start, end, sequence = (settled.every[name].to_numpy() for name in ("rank", "start", "end", "sequence"))
     times = Times(rank, start, end, sequence, clocks.tolerance_ns)
-    kinds: dict[object, list[Loose]] = defaultdict(list)
-    numbers = settled.parts["talk"]
-    for part in sorted(loose["part"]):
-        one = talk[numbers[part]]
-        key = (one.group, one.ranks or one.size, one.signature, sequence[part] >= 0)
-        kinds[key].append(Loose(part, one.ranks, of_all=one.exchange == "all"))
+    why = dict(loose.iter_rows())
+    talk = {part: settled.talk[number] for part, number in zip(why, settled.every["talk"][[*why]], strict=True)}
+    kinds: dict[object, list[int]] = defaultdict(list)
+    for part in sorted(talk):
+        one = talk[part]
+        kinds[one.group, one.ranks or one.size, one.signature, sequence[part] >= 0].append(part)
     grown: dict[int, list[int]] = {}
     fresh: list[list[int]] = []
     if clocks.known:
-        grown = _grown(settled, [each for some in kinds.values() for each in some if each.of_all], times)
+        # Of which all give to all.
+        barriers = [[part for part in some if talk[part].exchange == "all"] for some in kinds.values()]
+        grown = _grown(settled, chain.from_iterable(barriers), times)
         taken = {row for rows in grown.values() for row in rows}
-        left = ([each for each in some if each.row not in taken and each.of_all] for some in kinds.values())
-        fresh = [rows for some in left if some for rows in meet_by_ends(some, recorded, times)]
+        for some in barriers:
+            if left := [part for part in some if part not in taken]:
+                fresh += meet_by_ends(left, talk[left[0]].ranks, recorded, times)
     joined = {row for rows in (*grown.values(), *fresh) for row in rows}
-    why = dict(loose.iter_rows())
     rest: list[tuple[int, str]] = []
     for some in kinds.values():
-        ranks = {*some[0].group} or {int(rank[each.row]) for each in some}
+        ranks = {*talk[some[0]].ranks} or {*rank[some].tolist()}
         others = "counts_differ" if len(ranks & recorded) > 1 else "missing_rank"
-        rest += [(each.row, why[each.row] or others) for each in some if each.row not in joined]
+        rest += [(part, why[part] or others) for part in some if part not in joined]
     left_over = pl.DataFrame(rest, schema=settled.left.schema, orient="row")
-    groups = [talk[numbers[rows[0]]].ranks or tuple(sorted(rank[rows].tolist())) for rows in fresh]
+    groups = [talk[rows[0]].ranks or tuple(sorted(rank[rows].tolist())) for rows in fresh]
     return _with_joined(replace(settled, left=pl.concat([settled.left, left_over])), grown, fresh, groups)
 
 
-def _grown(settled: Settled, loose: Sequence[Loose], times: Times) -> dict[int, list[int]]:
+def _grown(settled: Parts, loose: Iterable[int], times: Times) -> dict[int, list[int]]:
     """Of barriers that `loose` ends at once with, all parts."""
     barriers = settled.about.filter(~pl.col("one_way"))
     members = settled.members.join(barriers.select("collective"), on="collective", how="semi", maintain_order="left")
     sound = dict(members.group_by("collective", maintain_order=True).agg("part").iter_rows())
-    ends = members.select("collective", end=settled.parts["end"].gather(members["part"])).group_by("collective")
+    ends = members.select("collective", end=settled.every["end"].gather(members["part"])).group_by("collective")
     by_end = ends.agg(pl.col("end").median().cast(pl.Int64)).select("end", "collective").sort("end", "collective")
     groups = {number: settled.groups[at] for number, at in barriers.select("collective", "group").iter_rows()}
     return {number: sound[number] for number in sorted(grow_by_ends(sound, by_end.rows(), groups, loose, times))}
 
 
 def _with_joined(
-    settled: Settled, grown: dict[int, list[int]], fresh: list[list[int]], groups: list[tuple[int, ...]]
-) -> Settled:
+    settled: Parts, grown: dict[int, list[int]], fresh: list[list[int]], groups: list[tuple[int, ...]]
+) -> Parts:
     """With collectives that ends have `grown` to all these parts, and `fresh` ones, of these groups."""
-    known = Groups(settled.groups)
+    known = {ranks: at for at, ranks in enumerate(settled.groups)}
     first = int(settled.about["collective"].max() or 0) + 1  # type: ignore[arg-type]
-    about = [(first + at, "ends", known.number(ranks), False) for at, ranks in enumerate(groups)]
+    about = [(first + at, "ends", number_of(known, ranks), False) for at, ranks in enumerate(groups)]
     found = [(number, row) for number, rows in (*grown.items(), *enumerate(fresh, first)) for row in rows]
     ends = pl.when(pl.col("collective").is_in([*grown])).then(pl.lit("ends")).otherwise("how")
     kept = settled.members.filter(~pl.col("collective").is_in([*grown]))
@@ -186,16 +156,16 @@ def _with_joined(
         about=pl.concat(
             [settled.about.with_columns(how=ends), pl.DataFrame(about, schema=settled.about.schema, orient="row")]
         ),
-        groups=tuple(known.numbers),
+        groups=tuple(known),
     )
 
 
-def measure_waits(settled: Settled, clocks: Clocks) -> FleetWaits:
+def measure_waits(settled: Parts, clocks: Clocks) -> FleetWaits:
     """On unknown clocks the shortest kernel of a collective is taken for its transfer: what others took longer they
     waited at least; who was waited for nobody knows."""
     about, number, part = _by_begin(settled)
     runs, one_way = Runs(number), about["one_way"].to_numpy()
-    rank, start, end = (settled.parts[name].to_numpy()[part] for name in ("rank", "start", "end"))
+    rank, start, end = (settled.every[name].to_numpy()[part] for name in ("rank", "start", "end"))
     if not clocks.known:
         # As if all had left at once.
         start, end = start - end, np.zeros_like(end)
@@ -224,18 +194,18 @@ def measure_waits(settled: Settled, clocks: Clocks) -> FleetWaits:
     members = pl.DataFrame({"collective": number, "part": part, "waiting": waiting, "late": late})
     columns: dict[str, Ints] = {}
     for name in ("collective", "waiting", "late"):
-        columns[name] = np.full(settled.parts.height, -1, dtype=np.int64)
+        columns[name] = np.full(settled.every.height, -1, dtype=np.int64)
         columns[name][part] = members[name].to_numpy()
-    parts = settled.parts.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
+    parts = settled.every.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
     return FleetWaits(parts, members, collectives, settled.groups, settled.left)
 
 
-def _by_begin(settled: Settled) -> tuple[pl.DataFrame, Ints, Ints]:
+def _by_begin(settled: Parts) -> tuple[pl.DataFrame, Ints, Ints]:
     """What is known of the collectives in the order in which they began, and, in that order, each part with its
     collective's place."""
     members = settled.members["part"].to_numpy()
     runs = Runs(settled.members["collective"].to_numpy())
-    order = np.lexsort((runs.numbers, runs.least(settled.parts["start"].to_numpy()[members])))
+    order = np.lexsort((runs.numbers, runs.least(settled.every["start"].to_numpy()[members])))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     number = place[runs.of_row]
@@ -243,30 +213,23 @@ def _by_begin(settled: Settled) -> tuple[pl.DataFrame, Ints, Ints]:
     return settled.about[order], number[rows], members[rows]
 
 
-def _wait_along_flows(settled: Settled, part: Ints, waiting: Ints, late: Ints) -> None:
-    """Writes how long those parts waited that give or take along flows, and for whom."""
-    row_of = np.zeros(settled.parts.height, dtype=np.int64)
-    row_of[part] = np.arange(len(part))
-    along = _of_flows(settled)
-    rows = row_of[along["part"].to_numpy()]
-    waiting[rows], late[rows] = along["waiting"].to_numpy(), along["late"].to_numpy()
-
-
-def _of_flows(settled: Settled) -> pl.DataFrame:
-    """Of each part how long it waited along flows, and for which rank: of several the one that came last."""
+def _wait_along_flows(settled: Parts, part: Ints, waiting: Ints, late: Ints) -> None:
+    """Writes how long those parts waited that give or take along flows, and for whom: of several the rank that came
+    last."""
+    needed, given = pl.lit(value=True), pl.lit(value=False)
     ways = pl.concat(
         [
-            settled.flows.select(part="taker", other="giver", needed=pl.lit(value=True)),
-            settled.flows.select(part="giver", other="taker", needed=pl.lit(value=False)),
+            settled.flows.select(part="taker", other="giver", needed=needed),
+            settled.flows.select(part="giver", other="taker", needed=given),
         ]
     )
     ways = ways.group_by("part", "other").agg(pl.col("needed").any())
-    own, there = (settled.parts.select("rank", "start", "end")[ways[name]] for name in ("part", "other"))
+    own, there = (settled.every.select("rank", "start", "end")[ways[name]] for name in ("part", "other"))
     ways = ways.with_columns(
         waiting=pl.min_horizontal(there["start"], own["end"]) - own["start"], late=there["rank"], came=there["start"]
     ).filter((pl.col("waiting") > 0) & (pl.col("needed") | (pl.col("came") <= own["end"])))
-    return (
-        ways.sort("part", "waiting", "late", descending=[False, True, False])
-        .unique("part", keep="first")
-        .select("part", "waiting", "late")
-    )
+    longest = ways.sort("part", "waiting", "late", descending=[False, True, False]).unique("part", keep="first")
+    row_of = np.zeros(settled.every.height, dtype=np.int64)
+    row_of[part] = np.arange(len(part))
+    rows = row_of[longest["part"].to_numpy()]
+    waiting[rows], late[rows] = longest["waiting"].to_numpy(), longest["late"].to_numpy()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,13 +35,6 @@ class ToDigest(Struct, frozen=True):
     place: str
 
 
-class Digested(Struct, frozen=True):
-    """What a worker answers: the digest's size, and whether it was made now or was there."""
-
-    bytes: int
-    made: bool
-
-
 def find_traces(places: Sequence[str]) -> tuple[str, ...]:
     """What `find_recordings` finds but digests. Raises TracekitError where nothing is left."""
     found = tuple(each for each in find_recordings(places) if not each.endswith(DIGEST))
@@ -50,51 +45,41 @@ def find_traces(places: Sequence[str]) -> tuple[str, ...]:
 
 def plan_digests(sources: Sequence[str], folder: str) -> list[ToDigest]:
     """Each recording's digest is called like it; where names clash, with the folders in front that tell them apart."""
-    parts = {source: Path(source).parts for source in sources}
     depth = dict.fromkeys(sources, 1)
     while True:
-        names: dict[str, list[str]] = {}
+        names = {}
         for source in sources:
-            names.setdefault(_name(parts[source], depth[source]), []).append(source)
-        clashing = [each for group in names.values() if len(group) > 1 for each in group]
+            *folders, name = Path(source).parts[-depth[source] :]
+            # Of two files that differ in their ending alone it is a part of the name.
+            name = recording_name(name) if depth[source] <= len(Path(source).parts) else name
+            names[source] = "-".join((*folders, name)) + DIGEST
+        counts = Counter(names.values())
+        clashing = [source for source in depth if counts[names[source]] > 1]
         if not clashing:
-            return [
-                ToDigest(group[0], f"{folder.rstrip('/')}/{name}" if is_url(folder) else str(Path(folder) / name))
-                for name, group in names.items()
-            ]
+            slashed = f"{folder.rstrip('/')}/" if is_url(folder) else str(Path(folder, " "))[:-1]
+            return [ToDigest(source, slashed + name) for source, name in names.items()]
         for source in clashing:
             depth[source] += 1
 
 
-def _name(parts: tuple[str, ...], depth: int) -> str:
-    """Of two files that differ in their ending alone it is a part of the name."""
-    name = [*parts[-depth:-1], recording_name(parts[-1]) if depth <= len(parts) else parts[-1]]
-    return "-".join(name) + DIGEST
-
-
-class Digesting(Struct, frozen=True):
-    """What a worker does with each recording."""
-
-    reading: RanksReading
-
-    def look(self, each: ToDigest) -> Digested:
-        """Writes the recording's digest, unless it is there and agrees with the recording as it is now. Raises
-        TracekitError for a recording that cannot be read, or is cut off."""
-        if (kept := self.reading.size_of_kept(each.place, each.source)) is not None:
-            return Digested(kept, made=False)
-        # Before it is read: of a recording that grows meanwhile the digest is no longer current.
-        origin = self.reading.origin(each.source)
-        digest = self.reading.made(each.source)
-        if digest.truncated:
-            raise TracekitError(
-                f"{each.source} is cut off: copy it again, or digest what there is of it alone: --out NAME{DIGEST}"
-            )
-        content = digest_bytes(digest, origin)
-        try:
-            put(each.place, content)
-        except TracekitError as error:
-            raise UnwritableError(str(error)) from error
-        return Digested(len(content), made=True)
+def _digest(reading: RanksReading, task: ToDigest) -> tuple[int, bool]:
+    """Writes the recording's digest, unless it is there and agrees with the recording as it is now. Its bytes, and
+    whether it was made. Raises TracekitError for a recording that cannot be read, or is cut off."""
+    if (kept := reading.size_of_kept(task.place, task.source)) is not None:
+        return kept, False
+    # Before it is read: of a recording that grows meanwhile the digest is no longer current.
+    origin = reading.origin(task.source)
+    digest = reading.made(task.source)
+    if digest.truncated:
+        raise TracekitError(
+            f"{task.source} is cut off: copy it again, or digest what there is of it alone: --out NAME{DIGEST}"
+        )
+    content = digest_bytes(digest, origin)
+    try:
+        put(task.place, content)
+    except TracekitError as error:
+        raise UnwritableError(str(error)) from error
+    return len(content), True
 
 
 def make_digest(source: str, reading: RanksReading) -> bytes:
@@ -127,7 +112,7 @@ def make_digests(
         failed += 1
         refused(error)
 
-    question = Question(Digesting(reading).look, lambda each: each.source, refuse, "digesting")
+    question = Question(partial(_digest, reading), lambda each: each.source, refuse, "digesting")
     answers = ask_each(question, tasks, unpacked_bytes(each.source for each in tasks), executor)
-    made = sum(each.made for each in answers)
-    return DigestsMade(made, len(answers) - made, failed, sum(each.bytes for each in answers))
+    made = sum(made for _, made in answers)
+    return DigestsMade(made, len(answers) - made, failed, sum(length for length, _ in answers))

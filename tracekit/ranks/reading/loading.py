@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,21 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
-from tracekit.ranks.digest_file import (
-    MAGIC,
-    MOST_FOOTER_BYTES,
-    footer_bytes,
-    read_digest,
-    read_origin,
-    read_summary,
-)
-from tracekit.ranks.digests import DigestOrigin
+from tracekit.ranks.digest_file import MAGIC, MOST_FOOTER_BYTES, footer_bytes, read_digest, read_origin, read_summary
+from tracekit.ranks.digests import DigestOrigin, RankDigest, RankSummary, Recorded
 from tracekit.ranks.fault import checked
 from tracekit.ranks.reading.many_files import Found, Question, ask_each
 from tracekit.ranks.reading.rank_digest import digest_rank
 from tracekit.ranks.reading.recordings import DIGEST, digest_beside
 from tracekit.ranks.summary import summarise
-from tracekit.ranks.world import Recorded
 from tracekit.tracefile import places as files
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.read import read_trace
@@ -34,8 +27,6 @@ from tracekit.tracefile.source import STDIN, rank_in_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-    from tracekit.ranks.digests import RankDigest, RankSummary
 
 Refused = Callable[[TracekitError], None]
 
@@ -59,19 +50,13 @@ class RanksReading(Struct, frozen=True):
 
     def digest(self, place: str) -> RankDigest:
         """The digest of one recording, read or made. Raises TracekitError where it is neither."""
-        if (kept := self._kept(place)) is not None:
-            return _with_rank_of_name(read_digest(files.content_of(kept), kept), place)
-        return self.made(place)
+        kept = self._kept(place)
+        return _with_rank_of_name(read_digest(files.content_of(kept), kept), place) if kept else self.made(place)
 
-    def placed_digest(self, place: str) -> tuple[str, RankDigest]:
-        """The same, and the place."""
-        return place, self.digest(place)
-
-    def summary(self, place: str) -> tuple[str, RankSummary]:
-        """What many ranks are reduced by, and the place."""
-        if (kept := self._kept(place)) is not None:
-            return place, _with_rank_of_name(read_summary(_footer_of(kept), kept), place)
-        return place, summarise(self.made(place))
+    def summary(self, place: str) -> RankSummary:
+        """What many ranks are reduced by."""
+        kept = self._kept(place)
+        return _with_rank_of_name(read_summary(_footer_of(kept), kept), place) if kept else summarise(self.made(place))
 
     def made(self, place: str) -> RankDigest:
         """The digest of a trace. Raises TracekitError for one whose figures cannot be."""
@@ -114,12 +99,7 @@ def _is_digest(place: str) -> bool:
     if files.is_url(place):
         return place.endswith(DIGEST)
     path = Path(place)
-    return path.is_file() and (place.endswith(DIGEST) or _begins_as_one(path))
-
-
-def _begins_as_one(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+    return path.is_file() and (place.endswith(DIGEST) or files.part_of(place, 0, len(MAGIC)) == MAGIC)
 
 
 def _footer_of(digest: str) -> bytes:
@@ -139,24 +119,17 @@ def _with_rank_of_name(recorded: Recorded, place: str) -> Recorded:
 
 def read_ranks(
     places: Sequence[str], reading: RanksReading, executor: Executor | None = None, refused: Refused | None = None
-) -> list[RankDigest]:
-    """The digest of each recording, in the order of `places`. What cannot be read goes to `refused`, as long as
-    anything can. Raises TracekitError where nothing can; without `refused` for the first one."""
+) -> dict[str, RankDigest]:
+    """The digest of each recording by its place, in order. What cannot be read goes to `refused`, as long as anything
+    can. Raises TracekitError where nothing can; without `refused` for the first one."""
     return _ask_each_place(reading.digest, places, unpacked_bytes(places), executor, refused)
-
-
-def read_fully(
-    places: Sequence[str], reading: RanksReading, executor: Executor | None = None, refused: Refused | None = None
-) -> list[tuple[str, RankDigest]]:
-    """The same with each one's place."""
-    return _ask_each_place(reading.placed_digest, places, unpacked_bytes(places), executor, refused)
 
 
 def read_fleet(
     places: Sequence[str], reading: RanksReading, executor: Executor | None = None, refused: Refused | None = None
-) -> list[tuple[str, RankSummary]]:
-    """The summary of each recording with its place, of more ranks than can be held at once. Digests are read here: it
-    takes no longer than to start a process."""
+) -> dict[str, RankSummary]:
+    """The same with summaries, of more ranks than can be held at once. Digests are read here: it takes no longer than
+    to start a process."""
     traces = [place for place in places if not _is_digest(place)]
     return _ask_each_place(reading.summary, places, unpacked_bytes(traces), executor, refused)
 
@@ -167,9 +140,10 @@ def _ask_each_place(
     unpacked_bytes: int,
     executor: Executor | None,
     refused: Refused | None,
-) -> list[Found]:
+) -> dict[str, Found]:
     errors: list[TracekitError] = []
-    question = Question(look, refused=errors.append) if refused else Question(look)
+    ask = partial(_with_place, look)
+    question = Question(ask, refused=errors.append) if refused else Question(ask)
     if executor is None and len(places) > 1 and all(files.is_url(each) and each.endswith(DIGEST) for each in places):
         with ThreadPoolExecutor(FETCHED_AT_ONCE) as threads:
             found = ask_each(question, places, 0, threads)
@@ -180,7 +154,11 @@ def _ask_each_place(
     if refused:
         for error in errors:
             refused(error)
-    return found
+    return dict(found)
+
+
+def _with_place(look: Callable[[str], Found], place: str) -> tuple[str, Found]:
+    return place, look(place)
 
 
 def memory_to_read(places: Iterable[str]) -> int | None:
@@ -191,14 +169,12 @@ def memory_to_read(places: Iterable[str]) -> int | None:
 
 def unpacked_bytes(places: Iterable[str]) -> int:
     """Of all that are files, about."""
-    return sum(map(_unpacked_size, places))
-
-
-def _unpacked_size(place: str) -> int:
-    length = None
-    # A digest elsewhere is small. What cannot be asked for its size will say why when it is read.
-    if files.is_url(place) and place.endswith(DIGEST):
-        return 0
-    with suppress(TracekitError):
-        length = files.length_of(place) if place != STDIN else None
-    return (length or 0) * (UNPACKED_TO_PACKED if place.endswith((".gz", ".zst")) else 1)
+    total = 0
+    for place in places:
+        # A digest elsewhere is small. What cannot be asked for its size will say why when it is read.
+        if place == STDIN or (files.is_url(place) and place.endswith(DIGEST)):
+            continue
+        with suppress(TracekitError):
+            packed = UNPACKED_TO_PACKED if place.endswith((".gz", ".zst")) else 1
+            total += (files.length_of(place) or 0) * packed
+    return total

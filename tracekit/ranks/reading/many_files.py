@@ -8,7 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from multiprocessing import active_children, get_context
 from signal import Signals
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from msgspec import Struct
 
@@ -19,10 +19,7 @@ from tracekit.workloads.own_errors import kind_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
-    from multiprocessing.context import SpawnContext
     from multiprocessing.process import BaseProcess
-
-    from rich.progress import Progress
 
 T = TypeVar("T")
 Found = TypeVar("Found")
@@ -47,73 +44,62 @@ class Question(Struct, Generic[T, Found], frozen=True):
     doing: str = "reading ranks"
 
 
+class _Answer(Struct, Generic[Found], frozen=True):
+    """What was found, or why nothing was: executors differ in how they bring an error back, and whatever else one
+    brings is not of this question."""
+
+    found: Found | None = None
+    error: TracekitError | None = None
+
+
 def ask_each(
     question: Question[T, Found], items: Sequence[T], unpacked_bytes: int, executor: Executor | None = None
 ) -> list[Found]:
     """The answers in the order of `items`: by the executor, or by processes of this machine where there is enough to
     read in all. Raises TracekitError where one who reads dies, and names the item."""
-    if executor is not None:
-        return _ask_executor(question, items, executor)
     workers = min(len(items), usable_cores())
-    if workers > 1 and unpacked_bytes >= WORTH_A_PROCESS_BYTES * workers:
+    if executor is not None:
+        answers = _ask_executor(question, items, executor)
+    elif workers > 1 and unpacked_bytes >= WORTH_A_PROCESS_BYTES * workers:
         answers = _ask_processes(question, items, workers)
-        with closing(answers):
-            return _gathered(question, len(items), answers)
-    return _gathered(question, len(items), (_answer(question.look, item) for item in items))
-
-
-def _answer(look: Callable[[T], Found], item: T) -> Found | TracekitError:
-    """An error is an answer too: executors differ in how they bring one back."""
-    try:
-        return look(item)
-    except TracekitError as error:
-        return error
-
-
-class _Looked(Struct, Generic[Found], frozen=True):
-    """What an executor is to bring back: whatever else it brings is not of this question."""
-
-    answer: Found | TracekitError
-
-
-def _look(look: Callable[[T], Found], item: T) -> _Looked[Found]:
-    return _Looked(_answer(look, item))
-
-
-def _gathered(question: Question[T, Found], total: int, answers: Iterator[Found | TracekitError]) -> list[Found]:
+    else:
+        answers = (_answer(question.look, item) for item in items)
     found: list[Found] = []
-    with _progress(question.doing, total) as advance:
+    with closing(answers), _progress(question.doing, len(items)) as advance:
         for answer in answers:
-            if isinstance(answer, TracekitError):
-                question.refused(answer)
+            if answer.error is not None:
+                question.refused(answer.error)
             else:
-                found.append(answer)
+                found.append(answer.found)  # type: ignore[arg-type]
             advance()
     return found
 
 
-def _ask_executor(question: Question[T, Found], items: Sequence[T], executor: Executor) -> list[Found]:
+def _answer(look: Callable[[T], Found], item: T) -> _Answer[Found]:
+    try:
+        return _Answer(look(item))
+    except TracekitError as error:
+        return _Answer(error=error)
+
+
+def _ask_executor(question: Question[T, Found], items: Sequence[T], executor: Executor) -> Generator[_Answer[Found]]:
     futures = []
     for item in items:
         with _said_of(question.named(item)):
-            future = executor.submit(_look, question.look, item)
+            future = executor.submit(_answer, question.look, item)
         if not callable(getattr(future, "result", None)):
             raise EngineError(f"submit() returned {kind_of(future)}: it must return a concurrent.futures.Future")
         futures.append(future)
-
-    def answers() -> Iterator[Found | TracekitError]:
-        for item, future in zip(items, futures, strict=True):
-            try:
-                with _said_of(question.named(item)):
-                    looked = future.result()
-                if not isinstance(looked, _Looked):
-                    raise EngineError(f"the result of a call is {kind_of(looked)}: it must be what the call returned")
-                yield looked.answer
-            except WorkerDiedError as error:
-                unless = "" if error.out_of_memory else "if memory ran out, "
-                yield TracekitError(f"{question.named(item)}: {error}; {unless}{READ_ALONE}")
-
-    return _gathered(question, len(items), answers())
+    for item, future in zip(items, futures, strict=True):
+        try:
+            with _said_of(question.named(item)):
+                answer = future.result()
+            if not isinstance(answer, _Answer):
+                raise EngineError(f"the result of a call is {kind_of(answer)}: it must be what the call returned")
+            yield answer
+        except WorkerDiedError as error:
+            unless = "" if error.out_of_memory else "if memory ran out, "
+            yield _Answer(error=TracekitError(f"{question.named(item)}: {error}; {unless}{READ_ALONE}"))
 
 
 @contextmanager
@@ -128,82 +114,41 @@ def _said_of(name: str) -> Iterator[None]:
         raise EngineError(f"{name}: the engine gave no answer: {raised}") from error
 
 
-#: In a process that reads: a flag for each item, set while it is read.
-_being_read: Any = None
-
-
-def _begin(being_read: Any) -> None:
-    global _being_read
-    _being_read = being_read
-
-
-def _answer_at(look: Callable[[T], Found], at: int, item: T) -> Found | TracekitError:
-    _being_read[at] = 1
-    answer = _answer(look, item)
-    _being_read[at] = 0
-    return answer
-
-
-def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: int) -> Generator[Found | TracekitError]:
-    """In the order of the items. Where a process dies, nobody says what it read: what was being read is read again,
-    each alone, then the rest. An error for one whose process dies then too."""
-    # Forked processes would inherit polars' threads in the middle of their work.
-    context = get_context("spawn")
-    known: dict[int, Found | TracekitError] = {}
-    told = 0
+def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: int) -> Generator[_Answer[Found]]:
+    """In the order of the items. Where a process dies, nobody says what it read: one process reads on, item by item,
+    until it dies too. What it read then is an error, and several go on."""
+    known: dict[int, _Answer[Found]] = {}
+    told, alone = 0, False
+    others = {each.pid for each in active_children()}
     while told < len(items):
-        being_read = context.RawArray("b", len(items))
-        futures: dict[int, Future[Found | TracekitError]] = {}
         left = [at for at in range(told, len(items)) if at not in known]
         children: list[BaseProcess] = []
-        try:
-            with _pool(context, min(workers, len(left)) or 1, being_read, children) as submit:
+        futures: dict[int, Future[_Answer[Found]]] = {}
+        # Forked processes would inherit polars' threads in the middle of their work.
+        with ProcessPoolExecutor(1 if alone else min(workers, len(left)) or 1, get_context("spawn")) as pool:
+            try:
                 for at in left:
-                    futures[at] = submit(_answer_at, question.look, at, items[at])
+                    futures[at] = pool.submit(_answer, question.look, items[at])
+                    children = [each for each in active_children() if each.pid not in others]
                 while told < len(items):
                     yield known.pop(told) if told in known else futures[told].result()
                     told += 1
-        except BrokenProcessPool:
-            if len(items) == 1:
-                yield TracekitError(
-                    f"{question.named(items[0])}: the process that read it alone {_how_ended(children)}; if memory ran"
-                    " out, read it where there is more"
-                )
-                return
-            known |= {at: each.result() for at, each in futures.items() if at >= told and each.exception() is None}
-            begun = [at for at in left if being_read[at] and at >= told and at not in known]
-            if not begun:
-                raise TracekitError(f"a process that was to read {_how_ended(children)} before it began") from None
-            for at in begun:
-                (known[at],) = _ask_processes(question, [items[at]], 1)
-
-
-@contextmanager
-def _pool(
-    context: SpawnContext, workers: int, being_read: Any, children: list[BaseProcess]
-) -> Iterator[Callable[..., Future[Any]]]:
-    """Gives what submits a call to processes; these go into `children`, and end with the block, at once after an
-    error."""
-    others = {each.pid for each in active_children()}
-    with ProcessPoolExecutor(workers, context, _begin, (being_read,)) as pool:
-
-        def submit(call: Callable[..., Any], *args: Any) -> Future[Any]:
-            future = pool.submit(call, *args)
-            children[:] = [each for each in active_children() if each.pid not in others]
-            return future
-
-        try:
-            yield submit
-        except BrokenProcessPool:
-            # The others are ended, and all have an exit code.
-            pool.shutdown()
-            raise
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            # Or each would read what it has begun, and one more.
-            for process in children:
-                process.terminate()
-            raise
+            except BrokenProcessPool:
+                # Then the others are ended, and all have an exit code.
+                pool.shutdown()
+                known |= {at: each.result() for at, each in futures.items() if at >= told and each.exception() is None}
+                if alone:
+                    died = next(at for at in left if at >= told and at not in known)
+                    how = f"the process that read it alone {_how_ended(children)}"
+                    unread = f"{question.named(items[died])}: {how}; if memory ran out, read it where there is more"
+                    known[died] = _Answer(error=TracekitError(unread))
+                alone = not alone
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                # Or each would read what it has begun, and one more.
+                for process in children:
+                    process.terminate()
+                raise
 
 
 def _how_ended(children: Sequence[BaseProcess]) -> str:
@@ -215,16 +160,12 @@ def _how_ended(children: Sequence[BaseProcess]) -> str:
 def _progress(doing: str, total: int) -> Iterator[Callable[[], None]]:
     """A bar on a terminal; gives what is called as each recording is read."""
     console = PrintableConsole(stderr=True)
-    bar: Progress | None = None
-    if console.is_terminal:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    if not console.is_terminal:
+        yield lambda: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        bar = Progress(*columns, console=console, transient=True)
-        bar.add_task(doing, total=total)
-        bar.start()
-    try:
-        yield lambda: bar.advance(bar.task_ids[0]) if bar is not None else None
-    finally:
-        if bar is not None:
-            bar.stop()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(doing, total=total)
+        yield lambda: bar.advance(task)

@@ -6,19 +6,18 @@ import polars as pl
 from tracekit.analysis.communication import communicates
 from tracekit.analysis.gaps import cut_at, find_gaps
 from tracekit.analysis.idle import divide_and_place
-from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of
+from tracekit.analysis.kernels import GRAPH_LAUNCH, with_families
 from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.errors import TracekitError
-from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.interval import NEVER
 from tracekit.model.trace import Trace
 from tracekit.ranks.activities import OUTSIDE, OUTSIDE_COMMUNICATION
-from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.digests import COLUMNS, RankDigest, schema_of
 from tracekit.ranks.reading.recorded_collectives import describe_collectives
 
 #: So many of the longest gaps have a place.
 NAMED_GAPS = 200
-COLUMNS = ("kind", "name", "family", "stream", "step", "start_ns", "end_ns", "grid", "in_graph")
-PLACES = {"start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String, "where": pl.String}
+ACTIVITIES = [*COLUMNS["activities"]]
 
 
 def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | None = None) -> RankDigest:
@@ -35,9 +34,7 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
             " has no kernels that show when a rank came"
         )
     scope = find_scope(trace, window, steps)
-    names = scope.activities.select("name", "kind").unique()
-    families = names.with_columns(family=pl.Series([family_of(*each) for each in names.iter_rows()], dtype=pl.String))
-    activities = scope.activities.join(families, on=["name", "kind"], how="left", maintain_order="left")
+    activities = with_families(scope.activities)
     if not activities.height:
         raise TracekitError(f"no GPU activity of {trace.path} belongs to the window; pass --window whole")
     # The device with most communication, else with most activity.
@@ -64,13 +61,11 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         ),
         groups=stated.groups if stated else {},
         window=scope.kind,
-        windows=tuple((int(start), int(end)) for start, end in scope.windows[device].tolist()),
-        activities=pl.concat((own.select(COLUMNS), _outside(scope, own, device))).sort("start_ns", "end_ns"),
+        windows=tuple(map(tuple, scope.windows[device].tolist())),
+        activities=pl.concat((own.select(ACTIVITIES), _outside(scope, own, device))).sort("start_ns", "end_ns"),
         collectives=collectives,
-        gaps=pl.DataFrame({"start_ns": gaps.starts, "end_ns": gaps.ends}).with_columns(
-            pl.Series(cause, parts[:, code], dtype=pl.Int64) for code, cause in enumerate(IDLE_CAUSES)
-        ),
-        places=pl.DataFrame(placed, schema=PLACES, orient="row").sort("start_ns"),
+        gaps=pl.DataFrame([gaps.starts, gaps.ends, *parts.T], schema=schema_of("gaps"), orient="col"),
+        places=pl.DataFrame(placed, schema=schema_of("places"), orient="row").sort("start_ns"),
         skipped=sum(trace.skipped.values()),
         truncated=trace.truncated,
         device=device,
@@ -86,19 +81,15 @@ def _outside(scope: Scope, own: pl.DataFrame, device: int) -> pl.DataFrame:
     found = scope.linked.filter(
         (pl.col("device") == device) & (pl.col("start_ns") < end) & (pl.col("end_ns") > begin)
     ).join(own, on=["stream", "start_ns", "end_ns", "name"], how="anti", nulls_equal=True)
-    families = (family_of(*each) for each in found.select("name", "kind").iter_rows())
-    told = [OUTSIDE_COMMUNICATION if each == "communication" else each for each in families]
-    starts = np.maximum(found["start_ns"].to_numpy(), begin)
+    found = with_families(found).with_columns(pl.col("start_ns").clip(begin), pl.col("end_ns").clip(upper_bound=end))
     steps = scope.step_windows.get(device, windows)
-    at = np.clip(np.searchsorted(steps[:, 0], starts, side="right") - 1, 0, len(steps) - 1)
+    at = np.searchsorted(steps[:, 0], found["start_ns"].to_numpy(), side="right") - 1
     return found.with_columns(
         kind=pl.lit(OUTSIDE),
-        family=pl.Series(told, dtype=pl.String),
-        step=pl.Series(at, dtype=own["step"].dtype),
-        start_ns=pl.Series(starts, dtype=pl.Int64),
-        end_ns=pl.Series(np.minimum(found["end_ns"].to_numpy(), end), dtype=pl.Int64),
+        family=pl.col("family").replace("communication", OUTSIDE_COMMUNICATION),
+        step=pl.Series(np.clip(at, 0, len(steps) - 1), dtype=own["step"].dtype),
         in_graph=pl.lit(value=False),
-    ).select(COLUMNS)
+    ).select(ACTIVITIES)
 
 
 def _collectives(trace: Trace, own: pl.DataFrame, linked: pl.DataFrame) -> pl.DataFrame:
@@ -118,12 +109,9 @@ def _ready(own: pl.DataFrame, found: pl.DataFrame) -> pl.Series:
     starts, called = columns(found, "start_ns", "called_ns")
     launched = compute.filter(pl.col("called_ns").is_not_null()).sort("called_ns")
     moments, ends = columns(launched, "called_ns", "end_ns")
-    last = np.maximum.accumulate(np.concatenate(([np.iinfo(np.int64).min], ends)))
-    known = ~found["called_ns"].is_null().to_numpy()
+    last = np.maximum.accumulate(np.concatenate(([-NEVER], ends)))
     before = last[np.searchsorted(moments, called, side="left")]
     all_ends = np.sort(compute["end_ns"].to_numpy())
-    at = np.searchsorted(all_ends, starts, side="right")
-    ended = np.concatenate(([np.iinfo(np.int64).min], all_ends))[at]
-    ready = np.where(known, np.maximum(before, called), ended)
-    first = np.iinfo(np.int64).min
-    return pl.Series(np.where(ready == first, starts, np.minimum(ready, starts)), dtype=pl.Int64)
+    ended = np.concatenate(([-NEVER], all_ends))[np.searchsorted(all_ends, starts, side="right")]
+    ready = np.where(found["called_ns"].is_null().to_numpy(), ended, np.maximum(before, called))
+    return pl.Series(np.where(ready == -NEVER, starts, np.minimum(ready, starts)), dtype=pl.Int64)

@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Sequence
-from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from tracekit import interval
 from tracekit.analysis.window import columns
 from tracekit.model.bounded import MOST
+from tracekit.model.dtypes import C10_ELEMENT_BYTES
 from tracekit.model.trace import CollectiveSignature, Trace
-from tracekit.ranks.digests import Exchange
+from tracekit.ranks.digests import Exchange, Talk, schema_of
 
 #: The names that `record_param_comms` and c10d's annotations give to what is one collective.
 NAMES = {
@@ -57,64 +57,21 @@ FROM_ROOT, TO_ROOT = ("broadcast", "scatter"), ("reduce", "gather")
 ENDS = re.compile(r"(send|recv) (\d{1,6})(?:->|<-)(\d{1,6})$")
 #: Records of what is no transfer.
 NO_TRANSFER = ("wait", "init", "end", "")
-#: Bytes of an element, by the names that c10 gives to types.
-ELEMENT_BYTES = {
-    **dict.fromkeys(("Byte", "Char", "Bool", "Float8_e4m3fn", "Float8_e5m2"), 1),
-    **dict.fromkeys(("Half", "BFloat16", "Short"), 2),
-    **dict.fromkeys(("Float", "Int"), 4),
-    **dict.fromkeys(("Double", "Long", "ComplexFloat"), 8),
-    "ComplexDouble": 16,
-}
-
-SCHEMA: dict[str, Any] = {
-    "collective": pl.String,
-    "group": pl.String,
-    "ranks": pl.List(pl.Int64),
-    "size": pl.Int64,
-    "dtype": pl.String,
-    "bytes": pl.Int64,
-    "signature": pl.String,
-    "exchange": pl.String,
-    "root": pl.Int64,
-    "targets": pl.List(pl.Int64),
-    "sources": pl.List(pl.Int64),
-    "sent_bytes": pl.Int64,
-    "received_bytes": pl.Int64,
-}
-
-
-class _Described(Struct, frozen=True):
-    """A row of SCHEMA."""
-
-    collective: str
-    group: str | None = None
-    ranks: tuple[int, ...] = ()
-    size: int | None = None
-    dtype: str | None = None
-    bytes: int | None = None
-    signature: str = ""
-    exchange: Exchange = "all"
-    root: int | None = None
-    targets: tuple[int, ...] = ()
-    sources: tuple[int, ...] = ()
-    sent_bytes: int | None = None
-    received_bytes: int | None = None
 
 
 def describe_collectives(trace: Trace, found: pl.DataFrame, linked: pl.DataFrame) -> pl.DataFrame:
-    """A row of SCHEMA for each of the communication kernels `found`. `linked` are those of the whole trace, by which a
+    """A row of `Talk` for each of the communication kernels `found`. `linked` are those of the whole trace, by which a
     CUDA graph's are counted."""
     stated, calls = _stated(trace, found), _annotations(trace, found)
     batches = _batches(trace, found)
-    rows: list[_Described] = []
+    rows: list[Talk] = []
     for at, kernel in enumerate(found["name"]):
         records = stated[at]
         if not records and "ccl" in kernel.lower():
             records = batches.get(at, ())
         rows.append(_describe(trace, kernel, records, calls[at]))
-    described = pl.DataFrame(
-        {name: [getattr(each, name) for each in rows] for name in SCHEMA}, schema=SCHEMA, orient="col"
-    )
+    schema = {name: kind for name, kind in schema_of("collectives").items() if name in Talk.__struct_fields__}
+    described = pl.DataFrame(list(map(astuple, rows)), schema=schema, orient="row")
     # A CUDA graph's kernels state nothing but their place in a launch, and graphs are replayed unequally often.
     key = ["call", "start_ns", "stream"]
     order = pl.int_range(pl.len()).over("call")
@@ -175,40 +132,40 @@ def _annotations(trace: Trace, found: pl.DataFrame) -> list[str | None]:
     return names
 
 
-def _describe(
-    trace: Trace, kernel: str, records: tuple[CollectiveSignature, ...], annotation: str | None
-) -> _Described:
+def _describe(trace: Trace, kernel: str, records: tuple[CollectiveSignature, ...], annotation: str | None) -> Talk:
     if not records:
         return _by_name(trace, kernel, annotation)
     kinds = [each.collective or annotation or "collective" for each in records]
     names = list(dict.fromkeys(NAMES.get(each, each) for each in kinds))
     first = records[0]
     ranks = next((each.group_ranks for each in records if each.group_ranks), ())
-    told = _Described(names[0], first.group, ranks, first.group_size or len(ranks) or None, first.dtype)
+    told = Talk(names[0], first.group, ranks, first.group_size or len(ranks) or None, first.dtype)
     if names == ["send_recv"]:
         return _pairs(told, records, kinds)
     sent, received = _total(records, "elements_in"), _total(records, "elements_out")
-    sizes = [size for size in (sent, received) if size is not None]
     elements = tuple(each for each in (first.elements_in, first.elements_out) if each is not None)
     # What an all-to-all sends differs from rank to rank.
-    counted = () if told.collective == "all_to_all" else elements
-    text = f"{told.collective} {told.dtype} {counted}" + (f" x{len(records)}" if len(records) > 1 else "")
+    varies = told.collective == "all_to_all"
+    text = f"{told.collective} {told.dtype} {() if varies else elements}"
     exchange, root = _exchange(told, first, len(names))
-    targets, sources = (_some_only(split, ranks) for split in (first.split_in, first.split_out))
-    return _Described(
-        **{name: getattr(told, name) for name in ("collective", "group", "ranks", "size", "dtype")},
-        bytes=max(sizes) if sizes else None,
-        signature=text,
+    return replace(
+        told,
+        bytes=_larger(sent, received),
+        signature=text + (f" x{len(records)}" if len(records) > 1 else ""),
         exchange=exchange,
         root=root,
-        targets=targets if told.collective == "all_to_all" else (),
-        sources=sources if told.collective == "all_to_all" else (),
+        targets=_some_only(first.split_in, ranks) if varies else (),
+        sources=_some_only(first.split_out, ranks) if varies else (),
         sent_bytes=sent,
         received_bytes=received,
     )
 
 
-def _by_name(trace: Trace, kernel: str, annotation: str | None) -> _Described:
+def _larger(sent: int | None, received: int | None) -> int | None:
+    return max((size for size in (sent, received) if size is not None), default=None)
+
+
+def _by_name(trace: Trace, kernel: str, annotation: str | None) -> Talk:
     """What is known where nothing is recorded: kernels of one collective may differ over ranks in algorithm, hardly in
     what they do."""
     begin = kernel.lower()
@@ -220,7 +177,7 @@ def _by_name(trace: Trace, kernel: str, annotation: str | None) -> _Described:
         # Counted in a group that is not all of the job, nobody knows who that is.
         known: Exchange = "pairs" if rank == own else "unknown"
         targets, sources = ((other,), ()) if way == "send" else ((), (other,))
-        return _Described("send_recv", signature="send_recv", exchange=known, targets=targets, sources=sources)
+        return Talk("send_recv", signature="send_recv", exchange=known, targets=targets, sources=sources)
     named = by_kernel if annotation in (None, "coalesced") else annotation
     name = NAMES.get(named or "", named or "collective")
     exchange: Exchange = "all"
@@ -228,28 +185,22 @@ def _by_name(trace: Trace, kernel: str, annotation: str | None) -> _Described:
         exchange = "unknown"
     elif name == "put":
         exchange = "one_sided"
-    return _Described(name, signature=name, exchange=exchange)
+    return Talk(name, signature=name, exchange=exchange)
 
 
-def _pairs(told: _Described, records: tuple[CollectiveSignature, ...], kinds: list[str]) -> _Described:
+def _pairs(told: Talk, records: tuple[CollectiveSignature, ...], kinds: list[str]) -> Talk:
     """Sends and receives, of one kernel."""
-    targets = [
-        _peer(each, each.target, told.ranks) for each, kind in zip(records, kinds, strict=True) if kind == "send"
-    ]
-    sources = [
-        _peer(each, each.source, told.ranks) for each, kind in zip(records, kinds, strict=True) if kind == "recv"
-    ]
-    sent, received = (
-        _total([each for each, kind in zip(records, kinds, strict=True) if kind == way], "elements_in")
-        for way in ("send", "recv")
+    sends, receives = (
+        [each for each, kind in zip(records, kinds, strict=True) if kind == way] for way in ("send", "recv")
     )
-    sizes = [size for size in (sent, received) if size is not None]
-    known = all(each is not None for each in chain(targets, sources))
-    return _Described(
-        **{name: getattr(told, name) for name in ("collective", "group", "ranks", "size", "dtype")},
-        bytes=max(sizes) if sizes else None,
+    targets = [_peer(each, each.target, told.ranks) for each in sends]
+    sources = [_peer(each, each.source, told.ranks) for each in receives]
+    sent, received = _total(sends, "elements_in"), _total(receives, "elements_out")
+    return replace(
+        told,
+        bytes=_larger(sent, received),
         signature=f"send_recv {told.dtype}",
-        exchange="pairs" if known else "unknown",
+        exchange="unknown" if None in (*targets, *sources) else "pairs",
         targets=tuple(each for each in targets if each is not None),
         sources=tuple(each for each in sources if each is not None),
         sent_bytes=sent if targets else 0,
@@ -264,7 +215,7 @@ def _peer(record: CollectiveSignature, stated: int | None, ranks: tuple[int, ...
     return ranks[record.rank] if record.rank < len(ranks) else None
 
 
-def _exchange(told: _Described, record: CollectiveSignature, kinds: int) -> tuple[Exchange, int | None]:
+def _exchange(told: Talk, record: CollectiveSignature, kinds: int) -> tuple[Exchange, int | None]:
     """Who gives to whom, and the root's rank in the job, of those that have one."""
     if kinds > 1:
         return "unknown", None
@@ -287,7 +238,7 @@ def _total(records: Sequence[CollectiveSignature], side: Literal["elements_in", 
     """Bytes of that side of all of them; None where one does not say, or they are more than there can be."""
     total = 0
     for each in records:
-        count, width = getattr(each, side), ELEMENT_BYTES.get(each.dtype or "")
+        count, width = getattr(each, side), C10_ELEMENT_BYTES.get(each.dtype or "")
         if count is None or width is None:
             return None
         total += int(count) * width

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracekit.errors import TracekitError
 from tracekit.measure.engines import opened_engine
 from tracekit.ranks.joining import hold, match_ranks
-from tracekit.ranks.reading.loading import RanksReading, memory_to_read, read_fleet, read_fully, read_ranks
+from tracekit.ranks.reading.loading import RanksReading, memory_to_read, read_fleet, read_ranks
 from tracekit.ranks.telling import MOST_HELD, Reduced, choose_explained, list_collectives, reduce_ranks, tell_ranks
 from tracekit.ranks.world import notes_of_unread
 
@@ -38,24 +38,22 @@ def _join_many(found: Sequence[str], reading: RanksReading, executor: Executor |
     unread: list[TracekitError] = []
     read = read_fleet(found, reading, executor, unread.append)
     while True:
-        joined = match_ranks([each for _, each in read], notes_of_unread(unread))
+        joined = match_ranks([*read.values()], notes_of_unread(unread))
         reduced = reduce_ranks(joined)
-        places = {(each.path, each.rank): place for place, each in read}
+        places = {(each.path, each.rank): place for place, each in read.items()}
         recorded = joined.job.digests
         chosen = {
             places.get((recorded[rank].path, rank)) or places[recorded[rank].path, None]: rank
             for rank in choose_explained(reduced)
         }
-        failed = len(unread)
-        digests = read_fully([*chosen], reading, executor, unread.append)
-        if len(unread) == failed:
-            return hold(joined, {chosen[place]: each for place, each in digests}), reduced
-        lost = chosen.keys() - {place for place, _ in digests}
-        read = [each for each in read if each[0] not in lost]
+        digests = read_ranks([*chosen], reading, executor, unread.append)
+        if len(digests) == len(chosen):
+            return hold(joined, {chosen[place]: each for place, each in digests.items()}), reduced
+        read = {place: each for place, each in read.items() if place in digests or place not in chosen}
 
 
 def join_recordings(found: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> Joined:
     """All ranks on one clock. What cannot be read is a note. Raises TracekitError where nothing can."""
     unread: list[TracekitError] = []
     digests = read_ranks(found, reading, executor, unread.append)
-    return match_ranks(digests, notes_of_unread(unread))
+    return match_ranks([*digests.values()], notes_of_unread(unread))
