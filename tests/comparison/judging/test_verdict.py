@@ -195,7 +195,7 @@ def test_of_few_independent_rounds_only_what_exceeds_the_spread_of_processes_cou
         verdict, notes = judge(*make_pair(halves, np.tile(STEADY, 4) / factor), ORDER * 4)
         assert verdict.stretches < 10 and verdict.result == result
         (told,) = [each for each in notes if each.code == "few_stretches"]
-        assert told.facts == {"rounds": 40, "stretches": verdict.stretches, "needed": 10}
+        assert told.facts == {"rounds": 40, "stretches": verdict.stretches, "needed": 10, "of_program": False}
     # On a CPU nobody measured what processes differ by: as much as of a GPU that waits for the host is asked.
     for factor, result in ((1.1, "inconclusive"), (3.0, "faster")):
         sides = (

@@ -64,7 +64,8 @@ class SpeedupByThirds(Note):
         )
 
     def short(self) -> str:
-        return f"{'not steady, beyond the CI:' if self.beyond_ci else 'speed-up'} {self._thirds()}"
+        begin = "not steady, beyond the CI: " if self.beyond_ci else "" if self.slower else "speed-up "
+        return f"{begin}{self._thirds()}"
 
     def _thirds(self) -> str:
         first, last = (third_words(each, slower=self.slower) for each in (self.first, self.last))
