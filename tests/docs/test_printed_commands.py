@@ -141,6 +141,9 @@ def test_every_option_that_a_setting_or_a_finding_is_told_by_is_understood() -> 
     for changes in CHANGES:
         words, _ = advice_words(Finding(waits, changes=changes))
         check_command(f"tracekit profile flux --compiled {words}")
+        # A program has arguments of torch.compile in place of options.
+        words, _ = advice_words(Finding(waits, changes=changes), in_program=True)
+        assert words == " ".join(f"{name}={value}" for name, value in changes.items()) and "--" not in words
 
 
 ROUNDING = {"TORCHINDUCTOR_EMULATE_PRECISION_CASTS": "1"}

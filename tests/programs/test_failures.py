@@ -380,6 +380,21 @@ def test_where_torch_made_no_graph_it_is_told_first(tmp_path: Path) -> None:
         assert code == 0 and (told in err) == says, err
 
 
+def test_the_page_of_a_program_shows_what_is_known_of_it_and_no_option_of_another_command(tmp_path: Path) -> None:
+    modes = "more = torch.compile(nn.Linear(8, 8), backend='eager', mode='reduce-overhead')\n"
+    pauses = "for number in range(20000):\n    more(model(x))\n    if number % 200 == 199:\n        time.sleep(0.05)\n"
+    code, _out, err = ended(tmp_path, MODEL + modes + pauses, options=("--time-budget", "1", "--stop"))
+    assert code == 0, err
+    page = (tmp_path / "reports" / "it.md").read_text()
+    assert "| mode | default, reduce-overhead |" in page and "| dtype | float32 |" in page
+    for unknown in ("model size", "scope", "fullgraph", "batch size", "seed", "timed calls, minimum"):
+        assert f"| {unknown} |" not in page
+    assert "left out: a step took over 10 times as long as usual before its first compiled call" in page
+    words = {each.rstrip(".,;:)`") for each in re.findall(r"(?<![-\w])--[a-z][\w-]*\S?", page.split("## Reproduce")[0])}
+    assert words <= {"--time-budget", "--target"} and "Size chosen" not in page
+    assert "eager ran first" not in page
+
+
 RANKS = """
 import os, sys, time
 import torch, torch.distributed as dist

@@ -4,7 +4,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.sides import ORDER, STEADY, make_cpu_analysis, make_form, make_pair, make_side, scaled, with_processes
+from tests.sides import (
+    ORDER,
+    STEADY,
+    make_cpu_analysis,
+    make_form,
+    make_pair,
+    make_settings,
+    make_side,
+    scaled,
+    with_processes,
+)
 
 from tracekit.comparison.judging.break_even import find_break_even
 from tracekit.comparison.judging.processes import process_medians
@@ -13,11 +23,12 @@ from tracekit.comparison.judging.verdict import Judged, Pairs, find_noise_floor,
 from tracekit.model.comparison import Side, Verdict
 from tracekit.model.compilation import CompilingCall, Diagnostics
 from tracekit.model.note import Note
-from tracekit.model.run import CompileFacts, FormName, FormResult
+from tracekit.model.run import CompileFacts, FormName, FormResult, UserModel
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, Startup
 from tracekit.statements.notes.timing import (
     CoarseClock,
     CompiledWhileTimed,
+    FewStretches,
     NotAlternated,
     NotTimed,
     TooFewCalls,
@@ -195,7 +206,12 @@ def test_of_few_independent_rounds_only_what_exceeds_the_spread_of_processes_cou
         verdict, notes = judge(*make_pair(halves, np.tile(STEADY, 4) / factor), ORDER * 4)
         assert verdict.stretches < 10 and verdict.result == result
         (told,) = [each for each in notes if each.code == "few_stretches"]
-        assert told.facts == {"rounds": 40, "stretches": verdict.stretches, "needed": 10, "of_program": False}
+        assert told == FewStretches(40, verdict.stretches, 10)
+    # No command repeats a program in other processes.
+    a, b = make_pair(halves, np.tile(STEADY, 4))
+    settings = make_settings(own=UserModel(in_program=True, as_script=True))
+    verdict, notes = judge(a, replace(b, settings=settings), ORDER * 4)
+    assert FewStretches(40, verdict.stretches, 10, of_program=True) in notes
     # On a CPU nobody measured what processes differ by: as much as of a GPU that waits for the host is asked.
     for factor, result in ((1.1, "inconclusive"), (3.0, "faster")):
         sides = (

@@ -166,9 +166,9 @@ def advice_of(findings: Iterable[Finding], side: Side, bound: Bound | None) -> I
             return 0, -finding.verified.speedup
         return (1, -finding.saving_us) if finding.saving_us is not None else (2, 0.0)
 
-    seen = set[str]()
+    seen, in_program = set[str](), bool(side.settings and side.settings.in_program)
     for finding in sorted(findings, key=gain):
-        what, why = short.advice_words(finding)
+        what, why = short.advice_words(finding, in_program=in_program)
         if what and what not in seen and len(seen) < MOST_ADVICE:
             seen.add(what)
             # Of a break the command names it, and removes none.

@@ -87,11 +87,12 @@ def differences(notes: Iterable[Note]) -> str:
 REMOVE = "remove the graph break at"
 
 
-def advice_words(finding: Finding) -> tuple[str, str]:
-    """What to try, and why: `--mode reduce-overhead`, `CUDA graphs`."""
+def advice_words(finding: Finding, *, in_program: bool = False) -> tuple[str, str]:
+    """What to try, and why: `--mode reduce-overhead`, `CUDA graphs`; `mode=reduce-overhead` in a program."""
     statement, advice = finding.statement, finding.advice
     options = [f"{name}={value}" for name, value in finding.environment.items()]
-    options += [word for name, value in finding.changes.items() for word in option_words(name, value)]
+    for name, value in finding.changes.items():
+        options += [f"{name}={value}"] if in_program else option_words(name, value)
     if isinstance(statement, ColdStart) and statement.can_be_regional:
         # No faster calls: its command changes nothing that is compared.
         options.append("--scope regional")
