@@ -98,8 +98,7 @@ def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
     slowest: dict[FormName, Counter[int]] = {}
     differ: dict[FormName, Differences] = {}
     for name in by_name[0]:
-        own_us = (forms[name].own_wall_us for forms in by_name)
-        slowest[name] = Counter(each.index(max(each)) for each in zip(*own_us, strict=True))
+        slowest[name] = Counter(find_slowest([forms[name].own_wall_us for forms in by_name]))
         differ[name] = find_rank_differences(by_name, name)
 
     def of_form(rank: int, form: FormResult) -> RankForm:
@@ -120,6 +119,13 @@ def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
         RankOfRun(rank, host, gpu, folder if rank else None, tuple(of_form(rank, form) for form in forms))
         for rank, (host, gpu, folder, forms) in enumerate(found)
     )
+
+
+def find_slowest(own_us: Sequence[Sequence[float]]) -> Iterator[int]:
+    """The rank that took longest, of each call, from every rank's own times; ranks that took the same by turns."""
+    for number, times_us in enumerate(zip(*own_us, strict=True)):
+        longest = [rank for rank, us in enumerate(times_us) if us == max(times_us)]
+        yield longest[number % len(longest)]
 
 
 def refuse_unshared(folder: Path, ranks: Ranks) -> None:
