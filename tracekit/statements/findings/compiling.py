@@ -216,7 +216,10 @@ class Fallback(FindingStatement):
             share = "The rest ran compiled."
         else:
             share = f"{percent(self.eager_gpu_share, 0)} of GPU time is outside of compiled code."
-        return f"{self.part.reason if self.part else 'torch.compile gave no reason'}. {share}"
+        if self.part is None:
+            return f"torch.compile gave no reason. {share}"
+        at = f"At {self.part.line}: " if self.part.line else ""
+        return f"{at}{self.part.reason}. {share}"
 
 
 class FellBack(Fallback):
