@@ -117,7 +117,7 @@ def test_a_break_is_told_once_with_its_line_reason_and_hint_however_often_it_is_
     assert (second.where or "").endswith(line_of("z.max().item()"))
     assert not Path(first.where or "").is_absolute()
     assert "print" in (first.explanation or "")
-    assert (first.reason, first.code) == ("Failed to trace builtin operator", "gb0059")
+    assert (first.reason, first.code) == ("Failed to trace builtin operator: print", "gb0059")
     assert "capture_scalar_outputs" in (second.hint or "")
     assert (first.function, second.function) == ("forward", "forward")
     assert (first.frames, second.frames) == (("0/0", "0/1"), ("1/0", "1/1"))
@@ -245,9 +245,38 @@ def test_a_frame_that_dynamo_passes_over_is_told_as_eager_not_as_broken() -> Non
         pytest.skip("this torch (2.9) does not tell a frame that it skips from one that it compiles")
     (fallback,) = found.fallbacks
     assert fallback.kind == "skipped"
-    assert (fallback.where or "").endswith(line_of("in a loop"))
+    assert (fallback.line or "").endswith(line_of("in a loop"))
+    assert "test_diagnostics.py:" in (fallback.where or "") and fallback.where != fallback.line
     assert found.breaks == ()
     assert [frame.function for frame in found.frames] == ["forward"], "the block inside is compiled by itself"
+
+
+class ClippingStep(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Torch's own code reads whether the norm is finite, and Dynamo cannot go on behind that: it is given a generator.
+    What comes before is compiled by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        torch._dynamo.graph_break()
+        y = self.inner(x)
+        torch.nn.utils.clip_grad_norm_(self.inner.parameters(), 1.0, error_if_nonfinite=True)  # given up
+        return y
+
+
+def test_a_frame_that_is_given_up_in_torchs_code_is_told_at_its_own_place_with_the_break_that_led_to_it() -> None:
+    module = ClippingStep()
+    module.inner.weight.grad = torch.ones(8, 8)
+    found = diagnosed(module, 4)
+    (fallback,) = found.fallbacks
+    assert (fallback.kind, fallback.function) == ("skipped", "forward")
+    assert (fallback.where or "").endswith(f"test_diagnostics.py:{ClippingStep.forward.__code__.co_firstlineno}")
+    broke, _, called_from = (fallback.line or "").partition(", called from ")
+    assert broke.startswith("torch/nn/utils/clip_grad.py:") and called_from.endswith(line_of("# given up"))
+    assert fallback.reason.startswith("Data-dependent branching; ")
+    assert not any("clip_grad" in (each.where or "") for each in found.breaks), "all of that frame runs eager"
 
 
 def test_a_compilation_that_failed_in_silence_is_told_as_eager(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ from tracekit.model.compilation import Diagnostics, GraphBreak
 from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.report.composition.one_side import side_overview
 from tracekit.report.composition.overview import comparison_overview
+from tracekit.report.document import Line, Overview
+from tracekit.report.thirty_lines import every_line
 
 BREAK = GraphBreak("models/vit.py:20", "forward", "Skip calling", None, None, None, ("0/0",), 700.0, None, 600.0)
 OTHER = replace(BREAK, where="models/vit.py:30", per_step_us=650.0, idle_per_step_us=90.0)
@@ -69,16 +71,27 @@ def test_it_is_among_the_thirty_lines_however_many_others_there_are(
         assert any("models/vit.py:20" in line for line in lines)
 
 
+def test_where_a_line_is_all_there_is_a_break_is_told_in_fewer_words_and_none_is_cut() -> None:
+    far = replace(BREAK, where="torch/nn/utils/clip_grad.py:109", called_from=BREAK.where)
+    whole, line, place = comparison_overview(comparison(far, OTHER)).graph_breaks
+    assert whole == f"{line} (Skip calling)"
+    assert (far.line or "") in line and far.line not in place and "clip_grad.py:109" in place
+    overview = Overview("", "", graph_breaks=(whole, line, place))
+    for width, told in ((len(whole), whole), (len(line), line), (len(place), place), (40, place)):
+        assert Line(told) in every_line(overview, None, width, dense=True)
+        assert Line(whole) in every_line(overview, None, width)
+
+
 def test_a_break_that_queued_work_hides_or_that_costs_little_is_not_there():
     for few in (comparison(HIDDEN), comparison()):
-        assert comparison_overview(few).graph_breaks == ""
+        assert comparison_overview(few).graph_breaks == ()
         assert not any("vit.py" in screen for screen in first_screens(few))
     # A fiftieth of 2 ms.
     assert comparison_overview(comparison(replace(BREAK, idle_per_step_us=41.0))).graph_breaks
 
 
 def test_one_side_by_itself_tells_its_break_too():
-    assert "models/vit.py:20" in side_overview(look_at(comparison(BREAK).b)).graph_breaks
+    assert "models/vit.py:20" in side_overview(look_at(comparison(BREAK).b)).graph_breaks[0]
 
 
 @pytest.mark.parametrize(("python_us", "is_there"), [(800.0, True), (1250.0, False), (150.0, False)])

@@ -62,7 +62,7 @@ COLD = ColdStart(
 )
 AGAIN = CompiledAgain("compiled", 1, None, None, CHECK, dearest_s=3.0, whole_s=3.0)
 PART = EagerFallback("recompile_limit", "forward", "model.py:12", "Limit exceeded")
-SKIPPED = EagerFallback("skipped", "forward", None, "Limit exceeded")
+SKIPPED = EagerFallback("skipped", "forward", None, "Limit exceeded", "model.py:14")
 FAILED = EagerFallback("error", None, "model.py:12", "Limit exceeded")
 CALL, GRAPHS = RecompilingCall(1, 12.3e6, [CHECK], 0), RecompilingCall(2, None, [], 2)
 RECOMPILED = RecompiledDuringTiming(

@@ -63,7 +63,9 @@ class Lockstep:
             return self.most(own_us)[0], own_us
         # From when the last rank has begun: one that was not woken in time is no part of the call.
         began, ended = self.most(began_ns - self._since_ns, ended_ns - self._since_ns)
-        return (ended - began) / 1e3, max((ended_ns - self._since_ns - began) / 1e3, 1e-3)
+        wall_us = (ended - began) / 1e3
+        # From when this one has: it may have ended before the last began. What is beyond the call is waiting for that.
+        return wall_us, min(own_us, wall_us)
 
     def most(self, *values: float) -> tuple[float, ...]:
         found = torch.tensor(values, dtype=torch.float64)

@@ -99,7 +99,7 @@ def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
     told: list[list[RankForm]] = [[] for _ in found]
     for name in by_name[0]:
         forms = [of_rank[name] for of_rank in by_name]
-        slowest = Counter(each.index(max(each)) for each in zip(*(form.own_wall_us for form in forms), strict=True))
+        slowest = Counter(find_slowest([form.own_wall_us for form in forms]))
         for rank, (form, differs) in enumerate(zip(forms, find_rank_differences(by_name, name), strict=True)):
             facts = form.compilation
             calls = facts.diagnostics.timed_calls() if facts and facts.diagnostics else ()
@@ -118,6 +118,13 @@ def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
         RankOfRun(rank, host, gpu, folder if rank else None, tuple(told[rank]))
         for rank, (host, gpu, folder, _) in enumerate(found)
     )
+
+
+def find_slowest(own_us: Sequence[Sequence[float]]) -> Iterator[int]:
+    """The rank that took longest, of each call, from every rank's own times; ranks that took the same by turns."""
+    for number, times_us in enumerate(zip(*own_us, strict=True)):
+        longest = [rank for rank, us in enumerate(times_us) if us == max(times_us)]
+        yield longest[number % len(longest)]
 
 
 def refuse_unshared(folder: Path, ranks: Ranks) -> None:

@@ -53,6 +53,8 @@ BREAK_AT = re.compile(r"in user code at (.+):(\d+)\s*$", re.MULTILINE)
 REASON = re.compile(r"Graph Break Reason:(.*?)(?=^\s*Explanation:|^User code traceback|\Z)", re.DOTALL | re.MULTILINE)
 EXPLANATION = re.compile(r"^\s*Explanation: (.+)$", re.MULTILINE)
 HINT = re.compile(r"^\s*Hint: (.+)$", re.MULTILINE)
+#: Of what an explanation is, where the reason says only its kind.
+NAMED = re.compile(r"\b(?:builtin|builtin operator|function|method) `([\w.]+)`")
 #: Of hints that a user can do nothing with.
 NO_HELP = ("report an issue", "file an issue", "graph break is fundamental", "may have encountered a bug")
 CODE = re.compile(r"\b(gb\d{4})\b")
@@ -95,7 +97,7 @@ def read_log(
     return nouns.Diagnostics(
         frames=_frames(entries, failed, targets),
         breaks=_breaks(entries, failed),
-        fallbacks=_fallbacks(metrics, targets),
+        fallbacks=_fallbacks(entries, targets),
         phases=_phases(metrics),
         caches=tuple(use for use in every if use.hits or use.misses or use.bypasses),
         cuda_graph_skips=(*skips, nouns.CudaGraphSkip(None, unsaid)) if unsaid > 0 else skips,
@@ -207,7 +209,7 @@ def read_break(text: str, id_: str | None) -> nouns.GraphBreak:
     return nouns.GraphBreak(
         where=where,
         function=function_name(broke[2]) if broke else None,
-        reason=(lines or ["no reason given"])[-1].rstrip("."),
+        reason=_named((lines or ["no reason given"])[-1].rstrip("."), explanation[1] if explanation else ""),
         explanation=explanation[1].strip() if explanation else None,
         hint=find_hint(text),
         code=code[1] if code else None,
@@ -215,6 +217,12 @@ def read_break(text: str, id_: str | None) -> nouns.GraphBreak:
         called_from=caller,
         steers_branch=READ_ON_HOST in text and not torchs and steers_branch(own),
     )
+
+
+def _named(reason: str, explanation: str) -> str:
+    """`Failed to trace builtin operator: print`, whose name torch's explanation alone has."""
+    name = NAMED.search(explanation)
+    return reason if name is None or name[1] in reason else f"{reason}: {name[1].rstrip('.')}"
 
 
 def find_hint(text: str) -> str | None:
@@ -225,27 +233,48 @@ def find_hint(text: str) -> str | None:
     return next((hint for hint in hints if not any(each in hint for each in NO_HELP)), None)
 
 
-def _fallbacks(metrics: list[LogEntry], targets: tuple[CompileTarget, ...]) -> tuple[nouns.EagerFallback, ...]:
+def _fallbacks(entries: list[LogEntry], targets: tuple[CompileTarget, ...]) -> tuple[nouns.EagerFallback, ...]:
     """Each once. What was compiled too often is told without its name, which the frame's first compilation has."""
+    metrics = [each for each in entries if each.kind == METRICS]
     number = {each.id: (each.id or "").partition("/")[0] for each in metrics}
     named = {number[each.id]: each.content for each in metrics if each.content.get("co_name")}
+    broke = {each.id: each for each in reversed(entries) if each.kind == BREAK}
     found: dict[nouns.EagerFallback, None] = {}
     for each in metrics:
         failure = failure_of(each.content)
         if failure is None:
             continue
         known = each.content if each.content.get("co_name") else named.get(number[each.id], {})
-        function, where = _function_of(known, targets)
+        function, where = _function_of(_begun(known, metrics), targets)
         reason = next((line.strip() for line in failure.splitlines() if line.strip()), failure)
         kind: nouns.FallbackKind = "skipped" if str(each.content.get("fail_type")).endswith("Unsupported") else "error"
+        line = place(*(each.content.get(f"fail_user_frame_{part}") for part in ("filename", "lineno")))
+        if kind == "skipped" and each.id in broke:
+            # The first: what fails after it is to end the graph there, and to go on behind it.
+            cause = read_break(str(broke[each.id].content), each.id)
+            line = cause.line or line
+            reason = cause.reason if cause.reason.startswith(reason.rstrip(".")) else f"{cause.reason}; {reason}"
         fallback = nouns.EagerFallback(
             kind="recompile_limit" if LIMIT.search(reason) else kind,
             function=function,
-            where=place(*(each.content.get(f"fail_user_frame_{part}") for part in ("filename", "lineno"))) or where,
+            where=where,
             reason=reason,
+            line=line,
         )
         found[fallback] = None
     return tuple(found)
+
+
+def _begun(metrics: dict[str, Any], frames: list[LogEntry]) -> dict[str, Any]:
+    """Those of the function's own frame, of one that goes on after a graph break: the last that begins before it."""
+    name = function_name(metrics.get("co_name"))
+    if name == metrics.get("co_name"):
+        return metrics
+    own = {"co_name": name, "co_filename": metrics.get("co_filename")}
+    same = (each.content for each in frames if own.items() <= each.content.items())
+    lines = {each.get("co_firstlineno") or 0: each for each in same}
+    before = [line for line in lines if line <= (metrics.get("co_firstlineno") or 0)]
+    return lines[max(before)] if before else metrics
 
 
 def _phases(metrics: list[LogEntry]) -> tuple[nouns.PhaseTime, ...]:

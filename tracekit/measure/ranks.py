@@ -18,8 +18,8 @@ class Ranks(Protocol):
         LateRankError with the ranks that did not come in time."""
 
     def took(self, began_ns: int, ended_ns: int) -> tuple[float, float]:
-        """Microseconds of a call until the slowest rank has ended it, and until this one has. `began_ns` and `ended_ns`
-        are this rank's."""
+        """Microseconds of a call until the slowest rank has ended it, from when all had begun; and from this rank's
+        begin to its end, `began_ns` and `ended_ns`, of which no more counts than the call took."""
 
     def most(self, *values: float) -> tuple[float, ...]:
         """Each value of the rank where it is largest."""

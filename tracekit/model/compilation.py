@@ -124,8 +124,13 @@ class EagerFallback(Struct, frozen=True):
 
     kind: FallbackKind
     function: Text | None
-    where: Text | None
-    reason: Text
+    where: Text | None  #: The `file:line` the function begins at.
+    reason: Text  #: Where a graph break led to it, that of the break first.
+    line: Text | None = None  #: Where Dynamo gave it up, or broke its graph before; with the line that led there.
+
+    @property
+    def is_of_sharding(self) -> bool:
+        return any((place or "").startswith(SHARDING) for place in (self.where, self.line))
 
 
 #: Kinds of what Dynamo cannot compile.
@@ -211,9 +216,7 @@ class Diagnostics(Struct, frozen=True):
     @property
     def unmeant_fallbacks(self) -> tuple[EagerFallback, ...]:
         """Without what torch runs eager by design: hooks of sharded modules, which Dynamo never compiles."""
-        return tuple(
-            each for each in self.fallbacks if each.kind != "skipped" or not (each.where or "").startswith(SHARDING)
-        )
+        return tuple(each for each in self.fallbacks if each.kind != "skipped" or not each.is_of_sharding)
 
     @property
     def recompiles(self) -> tuple[FrameCompilation, ...]:

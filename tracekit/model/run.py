@@ -216,7 +216,7 @@ class RankForm(Struct, frozen=True):
 
     name: FormName
     wall_us: Microseconds  #: The rank's own time of a call, the median.
-    times_slowest: Count  #: Of the timed calls, those that this rank ended last.
+    times_slowest: Count  #: Of the timed calls, those in which it took longest.
     graphs: Count | None  #: None of the eager form.
     graph_breaks: Count | None
     peak_memory_bytes: Count | None

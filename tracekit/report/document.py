@@ -425,10 +425,10 @@ class Overview(Struct, frozen=True):
     what, `spread` its interval in words and `interval` its low end, middle and high end; `elsewhere` is what the next
     process may find. `evidence` is what it rests on. `notes` change how the headline is read; `why` are lines on why
     there is no better answer. `bar_words` is what segments of `bars` are called, where not as those of a call. `slower`
-    is what the account's rows do not say of what became slower, `graph_breaks` are those that cost much, `repeat` is
-    the command that measures it again, `measured_with` what it was measured with. Where nothing in `advice` makes calls
-    faster, that is said if `nothing_faster`. `left_out` is what the answer does not cover, for where notes are not
-    shown. `hidden` is how many notes and findings are not shown.
+    is what the account's rows do not say of what became slower, `graph_breaks` are those that cost much, in ever fewer
+    words, `repeat` is the command that measures it again, `measured_with` what it was measured with. Where nothing in
+    `advice` makes calls faster, that is said if `nothing_faster`. `left_out` is what the answer does not cover, for
+    where notes are not shown. `hidden` is how many notes and findings are not shown.
     """
 
     subject: str
@@ -448,7 +448,7 @@ class Overview(Struct, frozen=True):
     account: Account | None = None
     slower: str = ""
     bottleneck: str = ""
-    graph_breaks: str = ""
+    graph_breaks: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     advice: tuple[Advice, ...] = ()
     nothing_faster: bool = False

@@ -135,7 +135,7 @@ def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
         yield f"{fenced(stacked(overview.bars, overview.bar_words or CALL_PARTS), 'text')}\n"
     if overview.account:
         yield f"{_account(overview.account)}\n"
-    said = (overview.slower, overview.bottleneck, overview.graph_breaks)
+    said = (overview.slower, overview.bottleneck, *overview.graph_breaks[:1])
     yield from (f"{escaped(each)}\n\n" for each in said if each)
     yield from (f"{_text(table)}\n" for table in overview.tables)
     for title, advice in advised(overview):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tracekit.names import clipped, clipped_within, printable
+from tracekit.names import clipped_within, printable
 from tracekit.numbers import counted
 from tracekit.report import document as doc
 from tracekit.report.accounts import NO_DIGIT, ShownRow, advised, shown_account
@@ -133,8 +133,9 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
     subject = overview.subject
     for name, shorter in SHORTER.items():
         subject = subject.replace(name, shorter) if len(subject) > width else subject
-    # The reason is last, and on the page.
-    graph_breaks = clipped(overview.graph_breaks, width) if dense else overview.graph_breaks
+    # Whole, or the longest that is a single line.
+    breaks = overview.graph_breaks
+    breaks = (*(each for each in breaks if not dense or len(each) <= width), *breaks[-1:])[:1]
     account = [_account(overview.account, width)] if overview.account else []
     tables = [part for table in overview.tables for part in (*apart, _fitted(table, width))]
     checks = [
@@ -148,7 +149,7 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
         *map(_note, overview.notes),
         *((BLANK, *overview.why, *_advised(overview, width)) if overview.why else ()),
         *((BLANK, *account) if account else ()),
-        *(Line(each) for each in (overview.slower, overview.bottleneck, graph_breaks) if each),
+        *(Line(each) for each in (overview.slower, overview.bottleneck, *breaks) if each),
         *tables,
         *(() if overview.why else _advised(overview, width)),
         *((BLANK, *checks) if checks else ()),

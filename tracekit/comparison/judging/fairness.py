@@ -86,6 +86,7 @@ def find_fallbacks(*sides: Side) -> Iterator[Note]:
         for part in parts:
             named = part.function or "a frame without a name"
             place = f"{named} ({part.where})" if part.where else named
+            place += f", at {part.line}" if part.line and part.line != part.where else ""
             yield work.PartRanEager(side.label, place, part.reason)
 
 

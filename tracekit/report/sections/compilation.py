@@ -164,7 +164,7 @@ def recompile_table(side: Side, letter: str) -> Table | None:
 def fallback_table(side: Side, letter: str) -> Table | None:
     """What runs eager though it was to be compiled; None where nothing does."""
     parts = side.diagnostics.fallbacks if side.diagnostics else ()
-    rows = ((part.function or MISSING, part.where or MISSING, clipped(part.reason, 240)) for part in parts)
+    rows = ((part.function or MISSING, part.line or part.where or MISSING, clipped(part.reason, 240)) for part in parts)
     return filled_table(f"Fallbacks to eager in {side_name(letter, side)}", columns("Function", "Line", "Why"), rows)
 
 

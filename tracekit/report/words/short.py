@@ -102,10 +102,11 @@ def advice_words(finding: Finding, *, in_program: bool = False) -> tuple[str, st
     return " ".join(options) or (advice.short() if advice else ""), why
 
 
-def costly_breaks(findings: Iterable[Finding]) -> str:
-    """The graph break that costs most and what it costs, and how many more there are; empty where they cost little."""
+def costly_breaks(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """The graph break that costs most and what it costs, and how many more there are, in ever fewer words; empty where
+    they cost little."""
     broken = next((each.statement for each in findings if isinstance(each.statement, BrokenGraphs)), None)
-    return broken.short() if broken and broken.costly else ""
+    return broken.briefly if broken and broken.costly else ()
 
 
 def python_place(comparison: Comparison) -> str:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from tracekit.model.comparison import FindingStatement
 from tracekit.model.compilation import EagerFallback
 from tracekit.model.statement import Severity
-from tracekit.names import clipped, clipped_within
+from tracekit.names import clipped_within
 from tracekit.numbers import counted, duration, percent
 from tracekit.statements.guards import Check
 
@@ -18,8 +18,8 @@ MANY_BREAKS, MANY_COMPILATIONS = 3, 4
 FULLGRAPH = " {} does not remove breaks: it raises an error that names the first one."
 #: Of a value that decides which code runs next, whatever Dynamo hints at.
 STEERS = "its value steers a branch: torch.where for both branches, or torch.cond for one of them"
-#: Characters of the line of a graph break, and of its reason, where a line of the terminal is all there is.
-LONGEST_LINE, LONGEST_REASON = 40, 60
+#: Characters of the line of a graph break, where a line of the terminal is all there is, and of a reason told there.
+LONGEST_LINE, LONGEST_REASON = 40, 100
 FELL_BACK = {
     "recompile_limit": "{} hit the recompile limit (falls back to eager)",
     "skipped": "Dynamo skipped {} (falls back to eager)",
@@ -100,11 +100,18 @@ class BrokenGraphs(FindingStatement):
         return text + FULLGRAPH.format("torch.compile(..., fullgraph=True)" if self.in_program else "--fullgraph")
 
     def short(self) -> str:
-        """The costliest line and what it costs, and how many more there are."""
+        return self.briefly[0]
+
+    @property
+    def briefly(self) -> tuple[str, ...]:
+        """The costliest line and what it costs, and how many more there are: with its reason, without it, and without
+        the line that led there. A reason is told whole or not at all."""
         first = self.longest[0]
         line = clipped_within(first.line or "an unknown line", 2 * LONGEST_LINE)
-        cost = f"at most {duration(first.cost_us)} {'GPU idle' if self.on_gpu else 'of host time'}"
-        return f"Graph break at {line}: {cost}{_more(self.lines)} ({clipped(first.reason, LONGEST_REASON)})"
+        cost = f"at most {duration(first.cost_us)} {'GPU idle' if self.on_gpu else 'of host time'}{_more(self.lines)}"
+        reason = f" ({first.reason})" if len(first.reason) <= LONGEST_REASON else ""
+        words = (f"{line}: {cost}{reason}", f"{line}: {cost}", f"{first.place}: {cost}")
+        return tuple(f"Graph break at {each}" for each in words)
 
     def why(self) -> str:
         return "may remove the graph break" if self.can_be_switched else ""
@@ -212,7 +219,10 @@ class Fallback(FindingStatement):
             share = "The rest ran compiled."
         else:
             share = f"{percent(self.eager_gpu_share, 0)} of GPU time is outside of compiled code."
-        return f"{self.part.reason if self.part else 'torch.compile gave no reason'}. {share}"
+        if self.part is None:
+            return f"torch.compile gave no reason. {share}"
+        at = f"At {self.part.line}: " if self.part.line else ""
+        return f"{at}{self.part.reason}. {share}"
 
 
 class FellBack(Fallback):

@@ -127,7 +127,7 @@ class RanEager(Note):
 class PartRanEager(Note):
     code = "part_ran_eager"
     subject: str
-    place: str
+    place: str  #: With the line at which it was given up, where that is known.
     reason: str
     says = "Part of {subject} ran eager: {place}: {reason}."
-    says_short = "part of the model ran eager: {place}"
+    says_short = "part of it ran eager: {place}"

@@ -1,6 +1,7 @@
 """What works and cells are called, so that each name tells no more than is needed to know them apart."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -20,15 +21,21 @@ Identity = tuple[str | None, ...]
 
 
 class Labels(Struct, frozen=True):
-    """`common` is what all works share, for the heading. `works` are names by key and machine (`of`)."""
+    """`common` is what all works share, for the heading. `works` are names by key and machine (`of`), of which all have
+    the parts `begin` in front, and more."""
 
     common: tuple[str, ...]
+    begin: tuple[str, ...]
     _works: dict[Identity, str]
     _scopes: bool
 
     def of(self, work: Work) -> str:
         """`vit, batch 4`."""
         return self._works[_identity(work)]
+
+    def short(self, work: Work) -> str:
+        """The name without what all begin with."""
+        return self.of(work).removeprefix("".join(f"{part}, " for part in self.begin))
 
     def way(self, cell: Cell) -> str:
         """`reduce-overhead`, or `reduce-overhead of regional` where a workload was compiled in several scopes."""
@@ -67,7 +74,19 @@ def label(sweep: Sweep) -> Labels:
         identity: name if number[name] == 1 else f"{name} [{str(identity[0]).rpartition('-')[2]}]"
         for identity, name in named.items()
     }
-    return Labels(common, distinct, any(len(each) > 1 for each in scopes.values()))
+    begin = _beginning([*parts.values()], [*distinct.values()])
+    return Labels(common, begin, distinct, any(len(each) > 1 for each in scopes.values()))
+
+
+def _beginning(parts: Sequence[tuple[str | None, ...]], names: Sequence[str]) -> tuple[str, ...]:
+    """Of what is always said of a work that which several share, as long as each of their names goes on behind it."""
+    begin: tuple[str, ...] = ()
+    for part, *others in zip(*(each[:ALWAYS] for each in parts), strict=True):
+        longer = (*begin, part or "")
+        if set(others) != {part} or not all(name.startswith(f"{', '.join(longer)}, ") for name in names):
+            break
+        begin = longer
+    return begin
 
 
 def _identity(work: Work) -> Identity:

@@ -5,7 +5,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from tracekit.model.note import note_sentences
-from tracekit.names import clipped, clipped_within
+from tracekit.names import clipped
 from tracekit.numbers import MISSING, counted
 from tracekit.report import document as doc
 from tracekit.report.composition import shared
@@ -16,8 +16,8 @@ from tracekit.sweep.report import words as sweeping
 from tracekit.sweep.report.labels import label, named_cells
 from tracekit.sweep.report.matrices import eager_table, heat_map, matrices
 
-#: Works and failures that find room, and characters of a work's name and of a failure.
-MOST_WORKS, MOST_FAILURES, NAME, FAILURE = 14, 3, 34, 400
+#: Works and failures that find room, and characters of a failure.
+MOST_WORKS, MOST_FAILURES, FAILURE = 14, 3, 400
 #: Where warnings of single cells stand.
 NOTES = "Notes on single cells"
 TONES = {"faster": "green", "slower": "red", "inconclusive": "yellow"}
@@ -67,8 +67,7 @@ def sweep_overview(sweep: Sweep) -> doc.Overview:
     for work in sweep.works[:MOST_WORKS]:
         by_way = {labels.way(cell.cell): cell for cell in work.cells}
         eager = sweeping.milliseconds(work.eager.median_us if work.eager else None)
-        name = f"  {clipped_within(labels.of(work), NAME)}"
-        rows.append((name, eager, *(_speedup(by_way.get(way)) for way in ways)))
+        rows.append((f"  {labels.short(work)}", eager, *(_speedup(by_way.get(way)) for way in ways)))
     left = len(sweep.works) - len(rows)
     # They are folded away, and figures may rest on them.
     noted = sum(bool(cell.notes) for cell in sweep.cells)
@@ -77,7 +76,7 @@ def sweep_overview(sweep: Sweep) -> doc.Overview:
     said = filter(None, (f"and {left} more" if left else "", sweeping.chance_note(sweep), margins))
     heads = (doc.Column("Speed-up over eager", numeric=False), doc.Column("eager ms"), *map(doc.Column, ways))
     return doc.Overview(
-        subject=" · ".join(labels.common),
+        subject=" · ".join((*labels.begin, *labels.common)),
         headline=sweeping.headline(sweep),
         evidence=f"{sweeping.progress_sentence(sweep)}{of_cells}",
         notes=notes[:MOST_NOTES],
