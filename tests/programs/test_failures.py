@@ -368,6 +368,42 @@ def test_what_is_between_steps_that_say_their_beginning_is_not_recorded_as_their
         assert not any("aten::sort" in names or "aten::randn" in names for names in within)
 
 
+RECURSIVE = LOADING.replace(
+    '    with torch.profiler.record_function("forward"):\n        return model(x)\n',
+    """    with torch.profiler.record_function("forward"):
+        return model(x) if depth == 0 else model(forward(x, depth - 1))
+""",
+).replace("def forward(x):", "def forward(x, depth=2):")
+
+
+@pytest.mark.parametrize("step", ["span:forward", "function:__main__:forward"])
+def test_of_a_step_that_calls_itself_the_outermost_is_the_step(step: str, tmp_path: Path) -> None:
+    assert "depth - 1" in RECURSIVE
+    code, _out, err = ended(tmp_path, RECURSIVE, options=("--time-budget", "1", "--stop", "--step", step))
+    assert code == 0, err
+    (recording,) = tmp_path.rglob("compiled-light.json.gz")
+    with gzip.open(recording) as file:
+        spans = [each for each in json.load(file)["traceEvents"] if each.get("ph") == "X"]
+    for mark in (each for each in spans if each["name"].startswith("tracekit.step#")):
+        within = [each["name"] for each in spans if mark["ts"] <= each["ts"] < mark["ts"] + mark["dur"]]
+        assert within.count("aten::addmm") == 3
+
+
+def test_a_step_that_raises_and_is_made_again_is_timed_and_not_recorded(tmp_path: Path) -> None:
+    again = LOADING.replace("def forward(x):", "def forward(x, fails=False):")
+    again = again.replace(
+        "        return model(x)\n", "        y = model(x)\n        if fails:\n            raise ValueError\n"
+    )
+    again = again.replace(
+        "    forward(torch",
+        "    try:\n        forward(torch.ones(64, 64), True)\n    except ValueError:\n        pass\n    forward(torch",
+    )
+    options = ("--time-budget", "1", "--stop", "--step", "function:__main__:forward")
+    code, _out, err = ended(tmp_path, again, options=options)
+    assert code == 0, err
+    assert "no recording, so no report: a step that was recorded began twice" in err
+
+
 def test_where_torch_made_no_graph_it_is_told_first(tmp_path: Path) -> None:
     """A frame that breaks in a loop is given up."""
     layers = "nn.Sequential(nn.Linear(8, 8), nn.ReLU())"

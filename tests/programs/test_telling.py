@@ -76,6 +76,21 @@ def test_where_rounds_that_do_not_count_leave_the_answer_both_are_told() -> None
     assert told.long().endswith("as fast; 2.55× with outliers)")
 
 
+def test_an_outlier_that_hides_what_is_within_the_noise_is_not_enough_to_tell() -> None:
+    noisy = found(1030.0, 1000.0, 10, noise=0.002)
+    noisy.blocks[8] = Block("eager", 700.0, (), None)
+    assert of_paying(noisy).startswith("; then not enough to tell")
+
+
+@pytest.mark.parametrize(("eager_us", "noise"), [(1020.0, 0.01), (1000.0, 0.05), (1000.0, 0.001), (1500.0, 0.01)])
+def test_each_callable_is_judged_as_the_whole_is(eager_us: float, noise: float) -> None:
+    some = pairs(eager_us, 1000.0, 20, noise)
+    (told,) = alone_noted(Found(alone={"Net (a.py:1)": some}))
+    whole = of_paying(found(eager_us, 1000.0, 20, noise=noise))
+    for words in ("not enough to tell", "no difference", "faster"):
+        assert (words in told.long()) == (words in whole)
+
+
 def test_of_few_rounds_nothing_is_said() -> None:
     assert of_paying(found(2000.0, 1000.0, 4)) == ""
     # Of eight what processes differ by decides.

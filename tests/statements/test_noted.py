@@ -44,15 +44,22 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
     "reference_ran_out_of_memory": ({"needs_bytes": 10 * 2**30},),
     "reference_failed": ({"error": "TypeError: no"},),
     "callable_alone": tuple(
-        {"label": "Net (a.py:1)", "result": result, "speedup": speedup, "ci95": ci95, "with_outliers": every}
-        for result, speedup, ci95, every in (
-            ("faster", 1.3, (1.2, 1.4), None),
-            ("faster", 1.3, (1.2, 1.4), 1.6),
-            ("slower", 0.8, (0.7, 0.9), None),
-            ("inconclusive", 1.0, (0.9, 1.1), None),
-            ("inconclusive", 1.0, (0.99, 1.01), None),
-            ("inconclusive", 1.0, (0.99, 1.01), 1.3),
-            ("inconclusive", None, None, None),
+        {
+            "label": "Net (a.py:1)",
+            "result": result,
+            "speedup": speedup,
+            "ci95": ci95,
+            "with_outliers": every,
+            "is_tie": is_tie,
+        }
+        for result, speedup, ci95, every, is_tie in (
+            ("faster", 1.3, (1.2, 1.4), None, False),
+            ("faster", 1.3, (1.2, 1.4), 1.6, False),
+            ("slower", 0.8, (0.7, 0.9), None, False),
+            ("inconclusive", 1.0, (0.9, 1.1), None, False),
+            ("inconclusive", 1.0, (0.99, 1.01), None, True),
+            ("inconclusive", 1.0, (0.99, 1.01), 1.3, False),
+            ("inconclusive", None, None, None, False),
         )
     ),
     "callables_not_looked_at": ({"number": 3},),

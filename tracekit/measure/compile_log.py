@@ -249,7 +249,7 @@ def _fallbacks(entries: list[LogEntry], targets: tuple[CompileTarget, ...]) -> t
         reason = next((line.strip() for line in failure.splitlines() if line.strip()), failure)
         kind: nouns.FallbackKind = "skipped" if str(each.content.get("fail_type")).endswith("Unsupported") else "error"
         line = place(*(each.content.get(f"fail_user_frame_{part}") for part in ("filename", "lineno")))
-        if kind == "skipped" and each.id in broke:
+        if kind == "skipped" and each.id is not None and each.id in broke:
             # The first: what fails after it is to end the graph there, and to go on behind it.
             cause = read_break(str(broke[each.id].content), each.id)
             line = cause.line or line

@@ -285,7 +285,7 @@ class Course:
             try:
                 with recording.session():
                     self.recording = recording
-                    for _ in recording.steps(count, say_their_beginning=self._whole):
+                    for _ in recording.steps(count, say_their_beginning=self._whole and found.kind != "marked"):
                         yield
                         made += 1
                 self._write(recording, form, kind)

@@ -46,7 +46,7 @@ class ProgramRecording:
     def __init__(self, form: FormName, kind: RecordingKind, device: str) -> None:
         self._form, self._kind, self._device = form, kind, device
         self._profiler: profile | None = None
-        self._is_taken = False
+        self._is_taken = self._is_torn = False
         self._marks = HostMarks()
         self._collections: list[Collection] = []
         #: Opens the mark of the step that comes; None where one is open, or none comes.
@@ -77,10 +77,15 @@ class ProgramRecording:
             yield
 
     def begin_step(self) -> None:
-        """The step begins now: what the program has done since the last one is none of it."""
-        if self._open_mark is not None:
-            self._open_mark()
-            self._open_mark = None
+        """The step begins now: what the program has done since the last one is none of it. One that began and never
+        came to its end, as where it raised, cannot be taken out of the recording."""
+        self._is_torn = self._open_mark is None
+        self._mark()
+
+    def _mark(self) -> None:
+        opened, self._open_mark = self._open_mark, None
+        if opened is not None:
+            opened()
 
     def steps(self, count: int, *, say_their_beginning: bool) -> Generator[None, Any, None]:
         """Waits for the steps: the first ones of a session are slow, and are not published. A step that does not say
@@ -105,10 +110,13 @@ class ProgramRecording:
                         mark.enter_context(record_function(STEP.format(index) if index >= 0 else UNPUBLISHED))
 
                     self._open_mark = open_mark
+                    self._is_torn = False
                     if not say_their_beginning:
-                        self.begin_step()
+                        self._mark()
                     yield
-                    self.begin_step()
+                    self._mark()
+                if self._is_torn:
+                    raise TracekitError("a step that was recorded began twice, as one does that raised")
                 if self._is_taken:
                     raise TracekitError(PROFILES_ITSELF)
                 ended_ns, on_cpu_ns = time.time_ns(), time.thread_time_ns() - on_cpu_ns

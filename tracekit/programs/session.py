@@ -208,18 +208,18 @@ class Session:
 
     def _begun(self) -> None:
         """A step that says when it begins: what was before is none of it."""
-        if self._is_deaf or self.watch.is_inside or self.events is None:
+        # Where the program says when a step ends, it begins where the last one did.
+        if self._is_deaf or self.watch.is_inside or self.events is None or self.found.kind == "marked":
             return
         try:
             synchronize(self._device())
+            if self.found.kind in ("span", "function"):
+                self._forget_calls()
+            if self._course is not None and self._course.recording is not None:
+                self._course.recording.begin_step()
+            self._began_ns = time.perf_counter_ns()
         except Exception as error:  # noqa: BLE001 - whatever of ours fails, the program goes on.
             self._turn_off(cause(error))
-            return
-        if self.found.kind in ("span", "function"):
-            self._forget_calls()
-        if self._course is not None and self._course.recording is not None:
-            self._course.recording.begin_step()
-        self._began_ns = time.perf_counter_ns()
 
     def _ended(self, kind: Kind, who: object) -> None:
         # Of a step that is compiled as a whole nobody may switch anything inside: its call is the step.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Literal
@@ -55,6 +56,23 @@ class Enders:
         return "a step" if who == self._last else "nothing"
 
 
+class Depth(threading.local):
+    """How deep a thread is in calls of one function that calls itself, or in spans of one name."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def enter(self) -> bool:
+        """Whether this is the outermost."""
+        self._depth += 1
+        return self._depth == 1
+
+    def leave(self) -> bool:
+        """Whether that was the outermost."""
+        self._depth -= 1
+        return self._depth == 0
+
+
 class Steps:
     """Listens for what may end a step, and tells `ended` of each: its kind and who it was. Of spans and functions
     `begun` hears of the beginning, too."""
@@ -62,6 +80,7 @@ class Steps:
     def __init__(self, asked: Asked, begun: Callable[[], None], ended: Callable[[Kind, object], None]) -> None:
         self._asked, self._begun, self._ended = asked, begun, ended
         self._is_wrapped = self._is_heard = False
+        self._inside = Depth()
 
     @property
     def say_their_beginning(self) -> bool:
@@ -100,14 +119,15 @@ class Steps:
         enter, leave = spans.__enter__, spans.__exit__
 
         def entered(this: record_function) -> Any:
-            # Before the span: the mark of a step holds it whole.
-            if this.name == self._asked.name and not torch.compiler.is_compiling():
+            # Before the span: the mark of a step holds it whole. Of those in each other the outermost is the step.
+            if this.name == self._asked.name and not torch.compiler.is_compiling() and self._inside.enter():
                 self._begun()
             return enter(this)
 
         def left(this: record_function, *error: Any) -> None:
             leave(this, *error)
-            if this.name == self._asked.name and error[:1] == (None,) and not torch.compiler.is_compiling():
+            is_asked = this.name == self._asked.name and not torch.compiler.is_compiling()
+            if is_asked and self._inside.leave() and error[:1] == (None,):
                 self._ended("span", None)
 
         spans.__enter__, spans.__exit__ = entered, left
@@ -140,9 +160,15 @@ class Steps:
                 # The call before, in which it was found, is over by now.
                 self._is_heard = True
                 self._ended("function", None)
-            self._begun()
-            result = function(*args, **options)
-            self._ended("function", None)
+            if self._inside.enter():
+                self._begun()
+            is_outermost = False
+            try:
+                result = function(*args, **options)
+            finally:
+                is_outermost = self._inside.leave()
+            if is_outermost:
+                self._ended("function", None)
             return result
 
         setattr(owner, name, type(kept)(called) if isinstance(kept, staticmethod | classmethod) else called)

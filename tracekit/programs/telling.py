@@ -18,7 +18,7 @@ from tracekit.model.timing import FormTiming
 from tracekit.numbers import counted, duration, times
 from tracekit.programs.course import FORMS, MOST_ALONE, Block, Found, Step, paired, ratio_logs
 from tracekit.programs.session import Session
-from tracekit.report.words.common import undecided
+from tracekit.report.words.common import is_open, undecided
 from tracekit.statements.noted import CallableAlone, CallablesNotLookedAt
 from tracekit.statistics.interval import FEWEST
 from tracekit.statistics.steady import mean_interval
@@ -128,11 +128,12 @@ def as_fast(pairs: list[tuple[Block, Block]]) -> tuple[str, str]:
     """`1.31× faster`, and what it is with outliers that change it; else why that cannot be said, and nothing."""
     verdict, every = judge_pairs(pairs)
     if verdict.speedup is None or verdict.ci95 is None:
-        return "not enough to tell: too few rounds had settled", ""
+        return "not enough to tell: too few rounds", ""
     changed = every if _is_changed(verdict.ci95, every) else None
-    if verdict.result == "inconclusive" and changed is None:
+    agrees = changed is None or _is_as(verdict.result, changed)
+    if verdict.result == "inconclusive" and agrees:
         return undecided(verdict), ""
-    if changed is not None and not _is_as(verdict.result, changed):
+    if not agrees:
         without, within = times(verdict.speedup), times(every)
         return f"not enough to tell, {without} as fast without outliers and {within} with them", ""
     also = f" ({times(changed)} as fast with outliers)" if changed is not None else ""
@@ -156,9 +157,10 @@ def alone_noted(found: Found) -> list[Noted]:
         result: Result = "inconclusive" if verdict.result == "not_timed" else verdict.result
         ci95 = verdict.decided95 or verdict.ci95
         changed = every if ci95 and _is_changed(ci95, every) else None
+        is_tie = result == "inconclusive" and not is_open(verdict)
         if changed is not None and not _is_as(result, changed):
-            result = "inconclusive"
-        told.append(CallableAlone(label, result, verdict.speedup, ci95, changed))
+            result, is_tie = "inconclusive", False
+        told.append(CallableAlone(label, result, verdict.speedup, ci95, changed, is_tie))
     more = len(found.alone) - MOST_ALONE
     return [*told, CallablesNotLookedAt(more)] if more > 0 else told
 

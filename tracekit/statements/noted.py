@@ -300,7 +300,7 @@ class CallableAlone(Noted):
     speedup: Ratio | None  #: None of too few rounds.
     ci95: tuple[Ratio, Ratio] | None  #: Of this process.
     with_outliers: Ratio | None  #: The speed-up of all rounds, where that is another.
-    tie: Amount = 0.02  #: A difference of so much is none.
+    is_tie: bool  #: Inconclusive because there is no difference that counts.
 
     def long(self) -> str:
         who = f"compiling {self.label}"
@@ -309,8 +309,7 @@ class CallableAlone(Noted):
         also = f"; {times(self.with_outliers)} with outliers" if self.with_outliers else ""
         ends = f"{' to '.join(map(times, self.ci95))} as fast{also}"
         if self.result == "inconclusive":
-            is_tie = max(self.ci95[1], 1 / self.ci95[0]) <= 1 + self.tie and not also
-            return f"{who}: {'no difference' if is_tie else 'not enough to tell'}, {ends}"
+            return f"{who}: {'no difference' if self.is_tie else 'not enough to tell'}, {ends}"
         ratio = times(max(self.speedup, 1 / self.speedup))
         return f"{who} makes the step {ratio} {self.result} in this process ({ends})"
 

@@ -143,6 +143,15 @@ def test_what_breaks_in_torchs_own_code_is_told_and_nobody_is_advised_to_remove_
     assert finding.statement.short().startswith(f"Graph break at {ddp}, called from train.py:31: ")
 
 
+def test_the_programs_own_break_is_named_beside_costlier_ones_of_torch_and_removed_where_that_pays():
+    torchs = [replace(ITEM, where=f"torch/optim/adam.py:{n}", per_step_us=90.0) for n in range(1, 5)]
+    for cost_us, words in ((60.0, "remove the graph break at model.py:20"), (0.01, "")):
+        finding = findings(Diagnostics(breaks=(*torchs, replace(ITEM, per_step_us=cost_us))))["broken_graphs"]
+        assert "model.py:20" in [each.where for each in finding.statement.longest]
+        assert (advice_words(finding)[0], finding.saving_us) == (words, cost_us)
+        assert finding.statement.long().endswith("it raises an error that names the first one.")
+
+
 def test_three_breaks_are_a_warning_and_so_is_a_costly_one_that_saves_no_more_than_the_gpu_waits():
     for number, severity in ((2, "info"), (3, "warning")):
         assert findings(Diagnostics(breaks=(ITEM,) * number))["broken_graphs"].severity == severity

@@ -60,12 +60,18 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
         costs = [each.cost_us for each in some if each.cost_us is not None]
         return min(most_slowed(side) * sum(costs), *bounds) if costs else None
 
-    cost_us, call_us = cost_of(*breaks), side.wall_us or side.span_us
-    costly = cost_us is not None and call_us is not None and cost_us >= COSTLY * call_us
+    def is_costly(*some: GraphBreak) -> bool:
+        cost_us, call_us = cost_of(*some), side.wall_us or side.span_us
+        return cost_us is not None and call_us is not None and cost_us >= COSTLY * call_us
+
     longest = sorted(breaks, key=lambda each: -(each.cost_us or 0))
     # What torch's hints name can be switched on, which leaves the others; else an error says where it happens. A value
     # that steers a branch breaks the graph whatever is switched on.
     own = [each for each in breaks if not each.is_torchs]
+    # The program's own costliest is named, however many of torch's cost more.
+    named = longest[:NAMED]
+    if own and all(each.is_torchs for each in named):
+        named[-1] = next(each for each in longest if not each.is_torchs)
     removed = [each for each in own if _hints_at_switch(each) and not each.steers_branch]
     hints = " ".join(each.hint or "" for each in removed) if longest[0] in removed else ""
     switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
@@ -80,7 +86,7 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
             steers_branch=each.steers_branch,
             is_torchs=each.is_torchs,
         )
-        for each in longest[:NAMED]
+        for each in named
     )
     statement = compiling.BrokenGraphs(
         side=side.label,
@@ -88,9 +94,10 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
         longest=told,
         counted_by_dynamo=side.form.compilation.graph_breaks if side.form and side.form.compilation else 0,
         can_be_switched=bool(switches),
-        costly=costly,
+        costly=is_costly(*breaks),
         on_gpu=side.analysis.gpu is not None,
         in_torch=len(breaks) - len(own),
+        others_costly=is_costly(*own),
         in_program=bool(side.settings and side.settings.in_program),
     )
     return Finding(

@@ -97,7 +97,9 @@ def _about_pairs(exchanged: pl.DataFrame, every: pl.DataFrame, talk: Sequence[Ta
     for at in np.flatnonzero(of < 0).tolist():
         some = slice(runs.first[at], runs.first[at] + runs.counts[at])
         of[at] = number_of(groups, tuple(rank[some].tolist()))
-    return pl.DataFrame({"collective": runs.numbers, "how": "pair", "group": of})
+    # A scalar beside empty columns would have no type.
+    about = pl.DataFrame({"collective": runs.numbers, "group": of})
+    return about.select("collective", pl.lit("pair").alias("how"), "group")
 
 
 def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.DataFrame]:

@@ -126,6 +126,7 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
         futures: dict[int, Future[_Answer[Found]]] = {}
         # Forked processes would inherit polars' threads in the middle of their work.
         with ProcessPoolExecutor(1 if alone else min(workers, len(left)) or 1, get_context("spawn")) as pool:
+            began = pool.submit(int)
             try:
                 for at in left:
                     futures[at] = pool.submit(_answer, question.look, items[at])
@@ -137,6 +138,8 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
                 # Then the others are ended, and all have an exit code.
                 pool.shutdown()
                 known |= {at: each.result() for at, each in futures.items() if at >= told and each.exception() is None}
+                if alone and began.exception() is not None:
+                    raise TracekitError(f"no process can begin to read: one {_how_ended(children)}") from None
                 if alone:
                     died = next(at for at in left if at >= told and at not in known)
                     how = f"the process that read it alone {_how_ended(children)}"

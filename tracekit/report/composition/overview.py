@@ -20,6 +20,7 @@ from tracekit.report.sections.timing import pays_after
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 from tracekit.report.words.common import both_sides
+from tracekit.statements.findings.compiling import BrokenGraphs
 from tracekit.wings import load, over_ranks
 
 #: Notes below the headline, and things to try, that find room.
@@ -172,7 +173,8 @@ def advice_of(findings: Iterable[Finding], side: Side, bound: Bound | None) -> I
         if what and what not in seen and len(seen) < MOST_ADVICE:
             seen.add(what)
             # Of a break the command names it, and removes none.
-            is_copied = finding.advice is not None and finding.advice.to_be_copied and not what.startswith(short.REMOVE)
+            is_break = isinstance(finding.statement, BrokenGraphs) and not finding.environment
+            is_copied = finding.advice is not None and finding.advice.to_be_copied and not is_break
             command = finding.advice.long() if finding.advice and is_copied else ""
             starts = finding.code in OF_STARTS
             words = "" if starts else _gain_words(finding, side, bound)

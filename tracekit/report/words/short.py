@@ -83,10 +83,6 @@ def differences(notes: Iterable[Note]) -> str:
     return f"The runs also differ: {'; '.join([*found[:MOST_DIFFERENCES], *more])}" if found else ""
 
 
-#: What to do of a graph break.
-REMOVE = "remove the graph break at"
-
-
 def advice_words(finding: Finding, *, in_program: bool = False) -> tuple[str, str]:
     """What to try, and why: `--mode reduce-overhead`, `CUDA graphs`; `mode=reduce-overhead` in a program."""
     statement, advice = finding.statement, finding.advice
@@ -95,9 +91,9 @@ def advice_words(finding: Finding, *, in_program: bool = False) -> tuple[str, st
         options += [f"{name}={value}"] if in_program else option_words(name, value)
     if isinstance(statement, ColdStart) and statement.can_be_regional:
         # No faster calls: its command changes nothing that is compared.
-        options.append("--scope regional")
-    if isinstance(statement, BrokenGraphs) and statement.costly and statement.removable and not options:
-        return f"{REMOVE} {statement.removable}", statement.why()
+        options.append("scope=regional" if in_program else "--scope regional")
+    if isinstance(statement, BrokenGraphs) and statement.costly and not options:
+        return f"remove the graph break at {statement.removable}" if statement.removable else "", statement.why()
     why = statement.why() if finding.verified is None else statement.why_tried()
     return " ".join(options) or (advice.short() if advice else ""), why
 

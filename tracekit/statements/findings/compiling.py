@@ -67,6 +67,7 @@ class BrokenGraphs(FindingStatement):
     costly: bool
     on_gpu: bool
     in_torch: int = 0  #: So many of the lines are in torch's own code.
+    others_costly: bool = True  #: Whether the other lines alone are.
     in_program: bool = False  #: That no command compiles.
 
     @property
@@ -80,9 +81,9 @@ class BrokenGraphs(FindingStatement):
 
     @property
     def removable(self) -> str:
-        """`model.py:20, +1 more`: the costliest line that is not torch's own; empty where there is none."""
+        """`model.py:20, +1 more`: the costliest line that is not torch's own; empty where none is worth removing."""
         own = next((each for each in self.longest if not each.is_torchs), None)
-        return own.place + _more(self.lines - self.in_torch) if own else ""
+        return own.place + _more(self.lines - self.in_torch) if own and self.others_costly else ""
 
     def title(self) -> str:
         return f"{counted(self.lines, 'graph break')} in {self.side}"
@@ -95,7 +96,7 @@ class BrokenGraphs(FindingStatement):
             # Other parts of a report show that count.
             breaks = counted(self.counted_by_dynamo, "break")
             text += f" Dynamo counts {breaks}, one for each function compiled up to such a line."
-        if self.can_be_switched or not self.removable:
+        if self.can_be_switched or self.lines == self.in_torch:
             return text
         return text + FULLGRAPH.format("torch.compile(..., fullgraph=True)" if self.in_program else "--fullgraph")
 

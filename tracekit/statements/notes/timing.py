@@ -105,8 +105,9 @@ class Outliers(Note):
 
     def short(self) -> str:
         left_out = f"{self.rounds:,} of {self.of_rounds:,} rounds are outliers, left out"
-        which = "faster" if self.speedup > 1 else "slower"
-        return f"{left_out}: {times(max(self.speedup, 1 / self.speedup))} {which} with them"
+        ratio = times(max(self.speedup, 1 / self.speedup))
+        which = "as fast" if ratio == times(1.0) else f"{ratio} {'faster' if self.speedup > 1 else 'slower'}"
+        return f"{left_out}: {which} with them"
 
 
 class CoarseClock(Note):
