@@ -119,7 +119,7 @@ def _packed(column: pl.Series, kind: object) -> _Column:
         rows = (tuple(each) if isinstance(each, list) else each for each in column.to_list())
         numbers = pl.Series([places.setdefault(each, len(places)) for each in rows], dtype=pl.Int64)
         values = [*places]
-    least = numbers.shrink_dtype().to_numpy()
+    least = numbers.cast(pl.Int64).shrink_dtype().to_numpy()
     return _Column(least.itemsize, least.tobytes(), msgspec.Raw(msgspec.msgpack.encode(values)))  # type: ignore[arg-type]
 
 

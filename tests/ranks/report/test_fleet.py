@@ -7,11 +7,12 @@ from msgspec.structs import replace
 from tests.ranks.fleets.grown import MISSING, SLOW, told
 from tests.report.showing import printed
 
-from tracekit.ranks.job_figures import Ranks
+from tracekit.ranks.job_figures import CauseShare, Ranks
 from tracekit.ranks.report.as_json import ranks_json
 from tracekit.ranks.report.fleet import MOST_COLUMNS, step_map
 from tracekit.ranks.report.overview import ranks_overview
 from tracekit.ranks.report.ranks_page import ranks_report
+from tracekit.ranks.report.words import causes_told
 from tracekit.ranks.statements.words import ranges
 from tracekit.report.contract import schema
 from tracekit.report.page import page_of
@@ -62,3 +63,8 @@ def test_the_json_of_a_fleet_keeps_to_its_schema() -> None:
 def test_missing_ranks_are_ranges() -> None:
     assert ranges(MISSING) == "0, 61 to 63"
     assert ranges(range(0, 100, 2), most=2) == "0, 2 and 48 more"
+
+
+def test_causes_of_no_time_are_none() -> None:
+    assert causes_told([CauseShare("python", 0.0)], 2) == ""
+    assert causes_told([CauseShare("python", 3.0), CauseShare("guards", 1.0)], 1) == "Python 75 %"

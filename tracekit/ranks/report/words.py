@@ -134,5 +134,5 @@ def note_sentences(notes: Sequence[RankNote]) -> Iterator[str]:
 def causes_told(causes: Sequence[CauseShare], most: int) -> str:
     """`Python 63 %, kernels 10 %`; no cause that rounds to nothing."""
     total = sum(each.us for each in causes)
-    kept = [each for each in causes[:most] if each.us >= LEAST_SHARE * total]
+    kept = [each for each in causes[:most] if each.us > 0 and each.us >= LEAST_SHARE * total]
     return ", ".join(f"{cause_name(each.cause)} {percent(each.us / total, 0)}" for each in kept)
