@@ -401,7 +401,7 @@ def test_a_step_that_raises_and_is_made_again_is_timed_and_not_recorded(tmp_path
     options = ("--time-budget", "1", "--stop", "--step", "function:__main__:forward")
     code, _out, err = ended(tmp_path, again, options=options)
     assert code == 0, err
-    assert "no recording, so no report: a step that was recorded began twice" in err
+    assert "no recording, so no report: a step raised while it was recorded" in err
 
 
 def test_where_torch_made_no_graph_it_is_told_first(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ class ProgramRecording:
                     yield
                     self._mark()
                 if self._is_torn:
-                    raise TracekitError("a step that was recorded began twice, as one does that raised")
+                    raise TracekitError("a step raised while it was recorded")
                 if self._is_taken:
                     raise TracekitError(PROFILES_ITSELF)
                 ended_ns, on_cpu_ns = time.time_ns(), time.thread_time_ns() - on_cpu_ns

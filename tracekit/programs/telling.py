@@ -8,6 +8,7 @@ from statistics import median
 
 import numpy as np
 
+from tracekit.comparison.judging.thresholds import LEAST_IN_ONE_PROCESS
 from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
 from tracekit.measure.timing import CallTime, Timings
@@ -32,8 +33,6 @@ STEP_WORDS = {
 }
 #: So many steps that compiled, and callables, are named.
 MOST_TOLD = 5
-#: Outliers that change the ratio by less leave the answer as it is.
-SAME = 0.02
 
 
 def told(session: Session, asked: str | None, *, ended_early: bool) -> list[str]:
@@ -141,12 +140,18 @@ def as_fast(pairs: list[tuple[Block, Block]]) -> tuple[str, str]:
 
 
 def _is_changed(ci95: tuple[float, float], every: float) -> bool:
-    return not ci95[0] / (1 + SAME) <= every <= ci95[1] * (1 + SAME)
+    return not ci95[0] / (1 + LEAST_IN_ONE_PROCESS) <= every <= ci95[1] * (1 + LEAST_IN_ONE_PROCESS)
 
 
 def _is_as(result: str, every: float) -> bool:
     """Whether the speed-up says the same."""
-    return result == ("faster" if every > 1 + SAME else "slower" if every < 1 / (1 + SAME) else "inconclusive")
+    return result == (
+        "faster"
+        if every > 1 + LEAST_IN_ONE_PROCESS
+        else "slower"
+        if every < 1 / (1 + LEAST_IN_ONE_PROCESS)
+        else "inconclusive"
+    )
 
 
 def alone_noted(found: Found) -> list[Noted]:

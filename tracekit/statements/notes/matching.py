@@ -42,7 +42,7 @@ class TooManyToMatch(Note):
         count, most = self.operators or self.activities or 0, f"{MOST_ACTIVITIES:,}"
         none = "no groups, modules or timeline" if self.operators else "groups by name, no modules or timeline"
         what = "operators" if self.operators else "kernels and copies"
-        return f"{self.subject} has {count:,} {what}: of over {most} there are {none}. --steps reads fewer."
+        return f"{self.subject} has {count:,} {what}, too many to match (over {most}): {none}. --steps reads fewer."
 
 
 class LittleMatched(Note):
