@@ -145,13 +145,8 @@ def _is_changed(ci95: tuple[float, float], every: float) -> bool:
 
 def _is_as(result: str, every: float) -> bool:
     """Whether the speed-up says the same."""
-    return result == (
-        "faster"
-        if every > 1 + LEAST_IN_ONE_PROCESS
-        else "slower"
-        if every < 1 / (1 + LEAST_IN_ONE_PROCESS)
-        else "inconclusive"
-    )
+    least = math.log1p(LEAST_IN_ONE_PROCESS)
+    return result == ("inconclusive" if abs(math.log(every)) <= least else "faster" if every > 1 else "slower")
 
 
 def alone_noted(found: Found) -> list[Noted]:
